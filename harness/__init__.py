@@ -1,0 +1,1 @@
+"""What runs inside the fresh child process; the only code that drives torch."""

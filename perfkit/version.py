@@ -1,0 +1,3 @@
+"""The version of perfkit, stated once."""
+
+__version__ = "0.1.0"
