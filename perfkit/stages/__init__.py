@@ -1,0 +1,1 @@
+"""One file per measuring verb: plan, launch, save, summarise."""
