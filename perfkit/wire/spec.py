@@ -116,16 +116,21 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int = FORMAT_VERSION
 
 
-def spec_hash(spec: Spec) -> str:
-    """16 hexadecimal digits that name what is measured, without where its files happen to lie.
-
-    Two specs with the same hash measure the same code (by content hash) in the same way, so a slot that
-    was recorded under it need not run again. The time limit is left out: it cannot change a number.
-    """
+def portable(spec: Spec) -> Spec:
+    """The spec without where its files happen to lie on this machine: what an effort keeps."""
     target = spec.target
     if target is not None:
         target = msgspec.structs.replace(target, file=target.file.rpartition("/")[2], import_root="")
     overlay = tuple(msgspec.structs.replace(f, path="") for f in spec.subject.overlay)
     subject = msgspec.structs.replace(spec.subject, overlay=overlay)
-    bare = msgspec.structs.replace(spec, target=target, subject=subject, time_limit_s=0.0)
+    return msgspec.structs.replace(spec, target=target, subject=subject)
+
+
+def spec_hash(spec: Spec) -> str:
+    """16 hexadecimal digits that name what is measured.
+
+    Two specs with the same hash measure the same code (by content hash) in the same way, so a slot that
+    was recorded under it need not run again. The time limit is left out: it cannot change a number.
+    """
+    bare = msgspec.structs.replace(portable(spec), time_limit_s=0.0)
     return digest(msgspec.json.encode(bare, order="deterministic"))[:16]

@@ -1,0 +1,76 @@
+"""Atomic writes and whole-line appends, the two ways in which anything reaches an effort folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Puts `data` at `path` by way of a temporary file beside it: readers see old or new, never half.
+
+    Raises:
+        OSError: the folder is missing or read-only, or the disk is full; `path` is unchanged then.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes the file private; an effort is meant to be read by colleagues.
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Appends one line and its newline; a torn line that a killed writer left behind is cut off first.
+
+    Raises:
+        OSError: the disk is full or the file read-only; the file ends where it ended before.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        end = _end_of_whole_lines(handle)
+        os.ftruncate(handle, end)
+        os.lseek(handle, end, os.SEEK_SET)
+        try:
+            _write_all(handle, line + b"\n")
+            os.fsync(handle)
+        except OSError:
+            os.ftruncate(handle, end)
+            raise
+    finally:
+        os.close(handle)
+
+
+def whole_lines(path: Path) -> list[bytes]:
+    """The complete lines of a file, without newlines; a torn last line is left out, no file has none."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return [line for line in data.split(b"\n")[:-1] if line.strip()]
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def _end_of_whole_lines(handle: int) -> int:
+    position = os.fstat(handle).st_size
+    chunk_size = 1 << 16
+    while position > 0:
+        start = max(0, position - chunk_size)
+        chunk = os.pread(handle, position - start, start)
+        newline = chunk.rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        position = start
+    return 0
