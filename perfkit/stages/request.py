@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from perfkit.catalog.options import TargetOptions
+from perfkit.stages.answer import StageReport
 from perfkit.wire.spec import CheckpointMode, DtypeName, TreeName
 
 StageName = Literal["profile", "ideal", "rank", "bench", "verify", "finalize"]
@@ -66,8 +68,8 @@ class StageRequest:
 
     until: StageName | None = None
     """investigate: the last stage to run."""
-    ask: Callable[[str], bool] | None = None
-    """investigate --ask: shows a stage's result, and answers whether to go on."""
+    ask: Callable[[str, StageReport], bool] | None = None
+    """investigate --ask: shows the named stage's report, and answers whether to go on."""
     progress: Callable[[int, int, str], None] = ignore_progress
     """Called after each finished unit (slot): how many are done, of how many, and a line about it."""
 
@@ -77,3 +79,16 @@ class StageRequest:
     """log: the entry. new variant: the hypothesis."""
     replaces: tuple[str, ...] = ()
     """new variant: dotted modules whose files the variant starts from; () for the target's own source."""
+
+    @property
+    def target_options(self) -> TargetOptions:
+        """The part of the request that perfkit.catalog resolves together with the target."""
+        return TargetOptions(
+            cases=self.cases,
+            case_tables=self.case_tables,
+            blocks=self.blocks,
+            regions=self.regions,
+            trees=self.trees,
+            checkpoint=self.checkpoint,
+            providers=self.providers,
+        )
