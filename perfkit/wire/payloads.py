@@ -47,6 +47,14 @@ class KernelRun(msgspec.Struct, frozen=True, kw_only=True):
     kernels: tuple[KernelUse, ...] = ()
 
 
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kernel recipe's `work` declares for one direction: the least bytes and FLOPs of one pass."""
+
+    direction: Direction
+    num_bytes: int
+    num_flops: int
+
+
 class StepTimes(msgspec.Struct, frozen=True, kw_only=True, tag_field="program", tag="time_step"):
     """Answer of `time_step`, and of `take_profile` when `trace_file` is set."""
 
@@ -70,6 +78,8 @@ class StepTimes(msgspec.Struct, frozen=True, kw_only=True, tag_field="program", 
     """Position-weighted sum of outputs and gradients in float64: sees sign and order, unlike a norm."""
     working_set_bytes: int | None = None
     attention_kernels: tuple[str, ...] = ()
+    work: tuple[Work, ...] = ()
+    """Kernels whose recipe declares it; empty otherwise."""
     trace_file: str = ""
     """Name of the trace in the slot folder; "" when none was taken."""
     num_traced_steps: int = 0
