@@ -74,8 +74,10 @@ def _decimals(value: float, spread: float | None, *, most: int | None) -> int:
     """Digits after the point: limited by the spread's second digit and by the significant digits."""
     if value == 0 or not math.isfinite(value):
         return 0
-    leading = math.floor(math.log10(abs(value)))
-    allowed = (_DEFAULT_DIGITS if spread is None else _MAX_DIGITS) - 1 - leading
+    digits = _DEFAULT_DIGITS if spread is None else _MAX_DIGITS
+    # The exponent after rounding: 0.9996 prints as 1.00, not as 1.000.
+    leading = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    allowed = digits - 1 - leading
     if spread is not None and spread > 0 and math.isfinite(spread):
         allowed = min(allowed, 1 - math.floor(math.log10(spread)))
     return max(0, allowed if most is None else min(allowed, most))
