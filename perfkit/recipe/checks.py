@@ -57,8 +57,8 @@ def check_case(
             )
 
 
-def check_names(table: str, entries: Iterable[str], outlined: Outline, *, line: int) -> None:
-    """Refuses an entry of `blocks` or `regions` that is almost a name of this file.
+def check_names(entries: Iterable[str], outlined: Outline, *, where: str) -> None:
+    """Refuses an entry of `blocks` or `regions` that is almost a name of this file (`where` comes first).
 
     A name may belong to a library that the recipe never names, so only a near miss is certain enough.
     """
@@ -75,7 +75,7 @@ def check_names(table: str, entries: Iterable[str], outlined: Outline, *, line: 
             certain = bool(method and method not in methods and candidates)
         if certain:
             raise UsageError(
-                f"{outlined.file}:{line}: `{table}` names {entry!r}, which this file does not have.",
+                f"{where}: {outlined.file.name} has no {entry!r}.",
                 why=f"It defines {listed(known)}.",
                 do=f"Did you mean {candidates[0]}? If it comes from a library, import it by name.",
             )

@@ -151,8 +151,8 @@ def _check_whole(recipe: Recipe, outlined: Outline) -> None:
             why="`target`, `eager` (the reference) and `compile` (the reference compiled) are always there.",
             do="Choose another suffix.",
         )
-    check_names("blocks", recipe.blocks, outlined, line=recipe.lines.get("blocks", 1))
-    check_names("regions", recipe.regions, outlined, line=recipe.lines.get("regions", 1))
+    check_names(recipe.blocks, outlined, where=recipe.at("blocks"))
+    check_names(recipe.regions, outlined, where=recipe.at("regions"))
     if recipe.source.endswith(".py") and not (recipe.file.parent / recipe.source).is_file():
         raise UsageError(
             f"{recipe.at('source')}: there is no file {recipe.source} beside the recipe.",
