@@ -11,6 +11,9 @@ from perfkit.wire.environment import Environment
 from perfkit.wire.payloads import Payload
 from perfkit.wire.spec import Spec
 
+CLOSED_PIPE_EXIT = 74
+"""Exit code (EX_IOERR of sysexits.h) of a child that finds its result pipe closed by the target."""
+
 Fate = Literal["ok", "failed", "timed_out", "died", "contaminated", "not_capturable"]
 
 

@@ -1,0 +1,1 @@
+"""Programs that misbehave on purpose, for the tests of perfkit/launch."""
