@@ -94,5 +94,5 @@ def device_args(event: Event) -> DeviceArgs:
         return DeviceArgs()
     try:
         return _DEVICE_ARGS.decode(event.args)
-    except msgspec.ValidationError:  # args is null or a list, or a correlation is no id: nothing to link
+    except msgspec.DecodeError:  # args is null or a list, or an id is no id: there is nothing to link
         return DeviceArgs()

@@ -58,7 +58,10 @@ class Trace:
         return sorted((event for event in self.events if event.is_measured), key=lambda e: e.start_ns)
 
     def _header_value(self, key: str) -> Any:
-        return msgspec.json.decode(self.header[key]) if key in self.header else None
+        try:
+            return msgspec.json.decode(self.header[key]) if key in self.header else None
+        except msgspec.DecodeError:  # legal JSON that cannot be represented, such as 1e999: as good as absent
+            return None
 
 
 def read_trace(path: Path) -> Trace:

@@ -59,7 +59,7 @@ def test_odd_but_legal_events_survive(tmp_path: Path) -> None:
     [
         (b"", "damaged"),
         (b'{"traceEvents": [', "damaged"),
-        (b'{"traceEvents": [{"ph": "X", "ts": NaN}]}', "byte 32"),
+        (b'{"traceEvents": [{"ph": "X", "ts": NaN}]}', "byte 35"),
         (b'{"traceEvents": [{"ph": 5}]}', "damaged"),
         (b'{"traceEvents": {}}', "damaged"),
         (b'{"traceEvents": [{"name": "\xff"}]}', "UTF-8"),
