@@ -151,7 +151,7 @@ class _RMSNorm(torch.autograd.Function):
             cols,
             TILE_R=tile_r,
             TILE_C=tile_c,
-            NUM_STAGES=2,
+            NUM_STAGES=2 if tile_r * tile_c <= 8192 else 1,
             num_warps=num_warps,
         )
         dw_C = torch.empty_like(weight_C)
