@@ -1,30 +1,9 @@
-"""Atomic writes and whole-line appends, the two ways in which anything reaches an effort folder."""
+"""Whole-line appends, and reading only what was appended whole."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
-
-
-def write_atomic(path: Path, data: bytes) -> None:
-    """Puts `data` at `path` by way of a temporary file beside it: readers see old or new, never half.
-
-    Raises:
-        OSError: the folder is missing or read-only, or the disk is full; `path` is unchanged then.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes the file private; an effort is meant to be read by colleagues.
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def append_line(path: Path, line: bytes) -> None:

@@ -12,10 +12,10 @@ import msgspec
 
 from perfkit.effort import variants
 from perfkit.effort.devlog import append_entry
-from perfkit.effort.files import write_atomic
 from perfkit.effort.lock import locked
 from perfkit.effort.records import append_record, read_records
 from perfkit.errors import PerfkitError
+from perfkit.files import write_atomic
 from perfkit.wire.codec import FORMAT_VERSION, encode_pretty, refuse_newer
 from perfkit.wire.results import SlotRecord
 from perfkit.wire.spec import Case, DtypeName, TargetKind
@@ -76,9 +76,11 @@ def read_header(folder: Path) -> Header | None:
 class Effort:
     """An open effort. Make it with `Effort.opened`, which holds the lock."""
 
-    def __init__(self, folder: Path, header: Header) -> None:
+    def __init__(self, folder: Path, header: Header, *, setup_is_new: bool) -> None:
         self.folder = folder
         self.header = header
+        self.setup_is_new = setup_is_new
+        """True when this opening made the effort or changed its setup."""
 
     @classmethod
     @contextlib.contextmanager
@@ -95,14 +97,14 @@ class Effort:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(locked(folder / "lock"))
-                header = _current_header(folder, setup)
+                header, setup_is_new = _current_header(folder, setup)
             except OSError as error:
                 raise PerfkitError(
                     f"Cannot write to {folder}.",
                     why=f"{error.strerror}.",
                     do="Choose another folder with --out, or make this one writable.",
                 ) from error
-            yield cls(folder, header)
+            yield cls(folder, header, setup_is_new=setup_is_new)
 
     @property
     def name(self) -> str:
@@ -149,14 +151,14 @@ class Effort:
         return variants.list_variants(self.variants_dir)
 
 
-def _current_header(folder: Path, setup: Setup) -> Header:
+def _current_header(folder: Path, setup: Setup) -> tuple[Header, bool]:
     known = read_header(folder)
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     if known is None:
         header = Header(name=folder.name, made_at=now, setups=(setup,))
     elif msgspec.to_builtins(known.setup) == msgspec.to_builtins(setup):
-        return known
+        return known, False
     else:
         header = msgspec.structs.replace(known, setups=(*known.setups, setup))
     write_atomic(folder / _HEADER, encode_pretty(header))
-    return header
+    return header, True

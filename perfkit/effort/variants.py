@@ -6,8 +6,8 @@ import re
 from datetime import date
 from pathlib import Path
 
-from perfkit.effort.files import write_atomic
 from perfkit.errors import PerfkitError, UsageError
+from perfkit.files import write_atomic
 from perfkit.wire.codec import file_digest
 from perfkit.wire.spec import OverlayFile
 
@@ -20,7 +20,7 @@ Parent: v0. Started {today}.
 
 ## Hypothesis
 
-(Which piece of which stage's table this attacks, and why the change should help.)
+{hypothesis}
 
 ## Expected
 
@@ -30,6 +30,8 @@ Parent: v0. Started {today}.
 
 (Each change with its reason.)
 """
+
+_UNWRITTEN = "(Which piece of which stage's table this attacks, and why the change should help.)"
 
 
 def list_variants(folder: Path) -> tuple[str, ...]:
@@ -72,7 +74,7 @@ def overlay_of(folder: Path, name: str) -> tuple[OverlayFile, ...]:
     )
 
 
-def new_variant(folder: Path, *, sources: dict[str, bytes], today: date) -> Path:
+def new_variant(folder: Path, *, sources: dict[str, bytes], hypothesis: str, today: date) -> Path:
     """Makes the next numbered variant with copies of `sources` (relative path -> content) and a notebook.
 
     Numbers are never reused: the next one follows the highest that exists.
@@ -88,7 +90,8 @@ def new_variant(folder: Path, *, sources: dict[str, bytes], today: date) -> Path
         path = variant / relative
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, content)
-    write_atomic(variant / NOTES, _NOTEBOOK.format(name=name, today=today.isoformat()).encode())
+    notebook = _NOTEBOOK.format(name=name, today=today.isoformat(), hypothesis=hypothesis or _UNWRITTEN)
+    write_atomic(variant / NOTES, notebook.encode())
     return variant
 
 
