@@ -155,7 +155,8 @@ class TensorCheck(msgspec.Struct, frozen=True, kw_only=True):
     rel_l2_reference: float | None = None
     digest_target: str = ""
     max_ulp: float | None = None
-    """Largest distance between target and reference in units of the dtype's spacing at golden."""
+    """Largest distance between target and golden rounded to the dtype, in units of its spacing there: 0 is
+    rounded correctly. None where the dtype has no spacing."""
 
 
 class CheckedCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +170,8 @@ class CheckedCase(msgspec.Struct, frozen=True, kw_only=True):
     """Whether running the target again on identical inputs gave identical bits; None if not tried."""
     narrow_golden_ops: tuple[str, ...] = ()
     """Ops of the golden run whose floating output was narrower than the golden dtype."""
+    target_is_reference: bool = False
+    """The very code of the reference was checked against itself, which proves nothing."""
     notes: tuple[str, ...] = ()
 
 
