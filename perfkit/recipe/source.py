@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfkit.errors import UsageError
+from perfkit.recipe.near import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,11 @@ def _read(path: Path) -> bytes:
         raise UsageError(
             f"There is no file {path}.",
             why=f"Looked for it in {path.resolve().parent}.",
-            do="Check the path, or run `perfkit recipes` for the targets that ship with perfkit.",
+            do=did_you_mean(
+                path.name,
+                (near.name for near in path.resolve().parent.glob("*.py")),
+                otherwise="Check the path, or run `perfkit recipes` for the targets that ship with perfkit.",
+            ),
         ) from None
     except OSError as error:
         raise UsageError(
