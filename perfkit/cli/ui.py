@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 DOCUMENT_VERSION = 1
 """Version of the documents that `--json` prints; a change that could break a reader raises it."""
 
+_LEAST_FOLDED = 12
+"""Characters per line below which folded text is harder to read than a line that is too long."""
+
 
 class Ui:
     """One command's screen."""
@@ -182,25 +185,30 @@ def _print_report(report: StageReport) -> None:
         _write(sys.stdout, report_text(report))
         return
     if report.headline:
-        _write(sys.stdout, f"{report.headline}\n")
+        _write(sys.stdout, f"{report.headline}\n\n")
     for table in report.tables:
-        _write(sys.stdout, "\n")
         _print_table(table)
 
 
 def _print_table(table: Table) -> None:
-    """A Rich table where it fits the terminal; Rich would cut it otherwise, so then it is plain text."""
+    """A Rich table whose texts fold at need; plain text where even that does not fit, since Rich would cut."""
     console = _console(sys.stdout)
-    if not table.rows or sum(widths(table)) + 3 * len(table.columns) > console.width:
-        _write(sys.stdout, table_text(table))
+    right = flush_right(table)
+    least = sum(
+        size if number else min(size, _LEAST_FOLDED)
+        for size, number in zip(widths(table), right, strict=True)
+    )
+    if not table.rows or least + 3 * len(right) > console.width:
+        _write(sys.stdout, f"{table_text(table)}\n")
         return
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = RichTable(title=Text(table.title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, right in zip(table.columns, flush_right(table), strict=True):
-        shown.add_column(Text(name), justify="right" if right else "left", no_wrap=True)
+    title = Text(table.title) if table.title else None
+    shown = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, number in zip(table.columns, right, strict=True):
+        shown.add_column(Text(name), justify="right" if number else "left", no_wrap=number, overflow="fold")
     for row in table.rows:
         shown.add_row(*map(Text, row))
     console.print(shown)
