@@ -19,6 +19,10 @@ from perfkit.wire.spec import Spec
 _PRECISION_BY_NAME = {"ieee": "highest", "tf32": "high"}
 _OURS = {"torch", "triton", "perfkit", "perfkit_harness"}
 
+CPUINFO = Path("/proc/cpuinfo")
+CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+DRIVER_FILES = (Path("/sys/module/nvidia/version"), Path("/proc/driver/nvidia/version"))
+
 
 def settle(spec: Spec) -> None:
     """Applies the spec's global settings; call it before torch runs its first op.
@@ -62,10 +66,10 @@ def read_environment(spec: Spec, *, device: torch.device, target_file: Path | No
     """The software, hardware and settings of this process, as they are now."""
     return Environment(
         python=platform.python_version(),
-        torch=torch.__version__,
+        torch=str(torch.__version__),
         triton=_version_of("triton"),
         cuda=torch.version.cuda,
-        driver=_driver_version(),
+        driver=driver_version(),
         cpu=_cpu_model(),
         num_threads=torch.get_num_threads(),
         device=str(device),
@@ -93,18 +97,16 @@ def num_physical_cores() -> int:
 
 
 def _cpuinfo_blocks() -> list[dict[str, str]]:
-    cpuinfo = Path("/proc/cpuinfo")
-    if not cpuinfo.is_file():
+    if not CPUINFO.is_file():
         return []
-    blocks = cpuinfo.read_text(encoding="ascii", errors="replace").strip().split("\n\n")
+    blocks = CPUINFO.read_text(encoding="ascii", errors="replace").strip().split("\n\n")
     return [dict(re.findall(r"^(.+?)\s*:[ \t]*(.*)$", block, re.MULTILINE)) for block in blocks]
 
 
 def _cgroup_cpus() -> int:
     """CPUs that the cgroup's quota amounts to (version 2), rounded up; unlimited is a large number."""
-    quota = Path("/sys/fs/cgroup/cpu.max")
-    if quota.is_file():
-        limit, _, period = quota.read_text(encoding="ascii").partition(" ")
+    if CGROUP_QUOTA.is_file():
+        limit, _, period = CGROUP_QUOTA.read_text(encoding="ascii").partition(" ")
         if limit != "max":
             return math.ceil(int(limit) / int(period))
     return sys.maxsize
@@ -117,13 +119,11 @@ def _cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
-def _driver_version() -> str | None:
-    version = Path("/sys/module/nvidia/version")
-    if version.is_file():
-        return version.read_text(encoding="ascii").strip()
-    described = Path("/proc/driver/nvidia/version")
-    if described.is_file() and (found := re.search(r"\d{3,}\.\d+(\.\d+)?", described.read_text())):
-        return found.group()
+def driver_version() -> str | None:
+    """Version of the loaded NVIDIA kernel module; None where Linux states none."""
+    for file in DRIVER_FILES:
+        if file.is_file() and (found := re.search(r"\d{3,}\.\d+(\.\d+)?", file.read_text())):
+            return found.group()
     return None
 
 
