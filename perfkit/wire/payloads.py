@@ -51,8 +51,14 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What a kernel recipe's `work` declares for one direction: the least bytes and FLOPs of one pass."""
 
     direction: Direction
-    num_bytes: int
+    num_read_bytes: int
+    num_written_bytes: int
     num_flops: int
+
+    @property
+    def num_bytes(self) -> int:
+        """Read and written together."""
+        return self.num_read_bytes + self.num_written_bytes
 
 
 class StepTimes(msgspec.Struct, frozen=True, kw_only=True, tag_field="program", tag="time_step"):

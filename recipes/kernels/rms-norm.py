@@ -73,13 +73,17 @@ def provider_liger(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def work(*, rows: int, cols: int, itemsize: int, **_: object) -> dict[str, dict[str, int]]:
-    """Least traffic in bytes and FLOPs per pass.
+    """Least bytes read and written, and FLOPs, per pass.
 
     Forward reads x and weight and writes y; backward reads x, dy and weight and writes dx and dweight.
     The saved 1/rms is left out: a kernel may compute it again from the x that it reads anyhow.
     """
     size = rows * cols
-    forward = {"bytes": (2 * size + cols) * itemsize, "flops": 4 * size}
-    backward = {"bytes": (3 * size + 2 * cols) * itemsize, "flops": 9 * size}
+    forward = {"read": (size + cols) * itemsize, "written": size * itemsize, "flops": 4 * size}
+    backward = {
+        "read": (2 * size + cols) * itemsize,
+        "written": (size + cols) * itemsize,
+        "flops": 9 * size,
+    }
     full = {key: forward[key] + backward[key] for key in forward}
     return {"forward": forward, "backward": backward, "full": full}
