@@ -191,7 +191,7 @@ def _print_report(report: StageReport) -> None:
 
 
 def _print_table(table: Table) -> None:
-    """A Rich table whose texts fold at need; plain text where even that does not fit, since Rich would cut."""
+    """A Rich table whose texts fold at need; plain text where even that does not fit: Rich would cut."""
     console = _console(sys.stdout)
     right = flush_right(table)
     least = sum(
