@@ -55,8 +55,7 @@ def load_code(spec: Spec) -> tuple[ModuleType, Overlay]:
     appends its import_root instead. On the CPU a kernel runs in Triton's interpreter.
     """
     target, _ = _target_and_case(spec)
-    if target.kind == "kernel" and torch.device(spec.device).type == "cpu":
-        use_triton_interpreter()
+    _choose_triton_mode(spec, target=target)
     overlay = lay(target, spec.subject.overlay)
     if overlay.target_file is None:
         return import_dotted(target.module, import_root=target.import_root), overlay
@@ -80,6 +79,18 @@ def make_target(spec: Spec, code: ModuleType) -> LayerTarget | KernelTarget:
         loaded = _make_layer(spec, code, target=target, case=case)
     seed_everything(spec.measure.seed)
     return loaded
+
+
+def _choose_triton_mode(spec: Spec, *, target: Target) -> None:
+    on_cpu = torch.device(spec.device).type == "cpu"
+    if on_cpu and target.kind == "kernel":
+        use_triton_interpreter()
+    elif not on_cpu and os.environ.get("TRITON_INTERPRET") == "1":
+        raise PerfkitError(
+            f"Cannot measure on {spec.device} as things are.",
+            why="TRITON_INTERPRET=1 is set, so Triton kernels would run in its interpreter.",
+            do="Unset TRITON_INTERPRET, or choose --device cpu.",
+        )
 
 
 def use_triton_interpreter() -> None:

@@ -269,3 +269,9 @@ def test_triton_that_came_before_the_interpreter_is_an_error(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "triton", sys)
     with pytest.raises(PerfkitError, match="Triton was imported before"):
         use_triton_interpreter()
+
+
+def test_interpreted_kernels_are_never_measured_on_a_gpu(layer: Path) -> None:
+    spec = layer_spec(layer, values={"rows": 3, "dim": 4}, device="cuda:0")
+    with pytest.raises(PerfkitError, match="TRITON_INTERPRET=1 is set"):
+        load_code(spec)
