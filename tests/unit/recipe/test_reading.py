@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -161,8 +162,6 @@ def test_binary_garbage_is_not_python(tmp_path: Path) -> None:
 def test_a_broken_layer_is_refused(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert old in LAYER
     error = refused(tmp_path, LAYER.replace(old, new))
-    import re
-
     assert re.search(expected, str(error), re.S), str(error)
 
 
