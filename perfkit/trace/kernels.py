@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from perfkit.trace.events import RANGE_CATS, Event
 from perfkit.trace.families import Family, family_of
-from perfkit.trace.intervals import covered_ns
+from perfkit.trace.intervals import arrays, covered_ns
 from perfkit.trace.nesting import innermost
 from perfkit.trace.optimes import self_times
 from perfkit.trace.reader import Trace
@@ -77,7 +77,7 @@ def kernel_union_us(trace: Trace, *, num_steps: int | None = None) -> float:
     """
     steps = count_steps(trace, num_steps=num_steps)
     events = [s.event for s in device_slices(trace)] if has_device(trace) else ops_in_steps(trace)
-    return covered_ns((e.start_ns, e.end_ns) for e in events) / steps / 1000
+    return covered_ns(*arrays((e.start_ns, e.end_ns) for e in events)) / steps / 1000
 
 
 def has_device(trace: Trace) -> bool:

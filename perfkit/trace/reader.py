@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from typing import Any
 import msgspec
 from isal import igzip
 
-from perfkit.errors import PerfkitError
 from perfkit.trace.events import DecimalEvent, Event
+from perfkit.trace.refusals import cannot_unpack, malformed, not_a_trace, not_utf8
 
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = codecs.BOM_UTF8
@@ -24,7 +23,6 @@ _CHUNK = 1 << 22
 _HEADER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _EVENTS = msgspec.json.Decoder(list[Event])
 _DECIMAL_EVENTS = msgspec.json.Decoder(list[DecimalEvent])
-_BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +69,17 @@ def read_trace(path: Path) -> Trace:
         PerfkitError: the file is missing, is not a trace, or is malformed; says where.
     """
     data = read_text(path)
+    start = len(BOM) if data.startswith(BOM) else 0
     try:
-        header, events_json = _split(data, path)
-        events = _decode_events(events_json)
+        header, events_json = _split(memoryview(data)[start:], path)
+        events = decode_events(events_json)
     except msgspec.DecodeError as error:
-        raise _malformed(path, data, error) from error
+        raise malformed(path, error, offset=start) from error
     return Trace(path, events, header, events_json)
 
 
-def read_text(path: Path) -> memoryview:
-    """The unpacked bytes of a trace, without a byte order mark, known to be UTF-8.
+def read_text(path: Path) -> bytes:
+    """The unpacked bytes of a trace, known to be UTF-8.
 
     Raises:
         PerfkitError: the file cannot be opened, unpacked or is not UTF-8.
@@ -90,9 +89,9 @@ def read_text(path: Path) -> memoryview:
         if data.startswith(GZIP_MAGIC):
             data = igzip.decompress(data)  # type: ignore[no-untyped-call]
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from error
+        raise cannot_unpack(path, error) from error
     _require_utf8(path, data)
-    return memoryview(data)[len(BOM) if data.startswith(BOM) else 0 :]
+    return data
 
 
 def _split(data: memoryview, path: Path) -> tuple[dict[str, msgspec.Raw], msgspec.Raw]:
@@ -101,13 +100,14 @@ def _split(data: memoryview, path: Path) -> tuple[dict[str, msgspec.Raw], msgspe
     try:
         header = _HEADER.decode(data)
     except msgspec.ValidationError as error:
-        raise _not_a_trace(path) from error
+        raise not_a_trace(path) from error
     if "traceEvents" not in header:
-        raise _not_a_trace(path)
+        raise not_a_trace(path)
     return header, header.pop("traceEvents")
 
 
-def _decode_events(events_json: msgspec.Raw) -> list[Event]:
+def decode_events(events_json: msgspec.Raw) -> list[Event]:
+    """Typed events, with times that a double cannot hold kept digit by digit."""
     events = _EVENTS.decode(events_json)
     if any(type(e.ts) is float and abs(e.ts) > LARGEST_EXACT_US for e in events):
         return list(_DECIMAL_EVENTS.decode(events_json))
@@ -123,34 +123,4 @@ def _require_utf8(path: Path, data: bytes) -> None:
         try:
             decoder.decode(view[start : start + _CHUNK], final=start + _CHUNK >= len(data))
         except UnicodeDecodeError as error:
-            raise PerfkitError(
-                f"Cannot read {path}.",
-                why=f"It is not UTF-8 text (near byte {start + error.start}).",
-                do=_DOCTOR.format(path),
-            ) from error
-
-
-_DOCTOR = "Run `perfkit trace doctor {}` to see what is wrong and whether it can be repaired."
-
-
-def _malformed(path: Path, data: memoryview, error: msgspec.DecodeError) -> PerfkitError:
-    where = "" if _BYTE.search(str(error)) else f" The file holds {len(data)} bytes of JSON."
-    return PerfkitError(
-        f"Cannot read {path}.", why=f"The JSON is damaged: {error}.{where}", do=_DOCTOR.format(path)
-    )
-
-
-def _unreadable(path: Path, error: Exception) -> PerfkitError:
-    if isinstance(error, OSError) and error.errno is not None:
-        why, do = f"{error.strerror}.", "Give the path of a profiler trace (.json or .json.gz)."
-    else:
-        why, do = f"The gzip data is damaged ({error}).", _DOCTOR.format(path)
-    return PerfkitError(f"Cannot read {path}.", why=why, do=do)
-
-
-def _not_a_trace(path: Path) -> PerfkitError:
-    return PerfkitError(
-        f"Cannot read {path}.",
-        why="It is JSON, but neither an object with `traceEvents` nor a list of events.",
-        do="Give a trace that torch.profiler exported (export_chrome_trace).",
-    )
+            raise not_utf8(path, start + error.start) from error

@@ -1,0 +1,127 @@
+"""trace summary: exact device times of one or more traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from perfkit.stages.answer import StageReport, Table
+from perfkit.trace.groups import DEFAULT_LANES, read_lane_settings
+from perfkit.trace.stream import stream_trace
+from perfkit.trace.summary import DeviceSummary, PartRow, TraceSummary, summarise
+
+
+def summarise_traces(paths: Sequence[Path], *, lanes: Path | None = None) -> StageReport:
+    """One summary per trace. `lanes` is a TOML file of lane settings (see `read_lane_settings`).
+
+    Raises:
+        PerfkitError: a file cannot be read, or is malformed.
+        UsageError: the lane settings are wrong.
+    """
+    settings = DEFAULT_LANES if lanes is None else read_lane_settings(lanes)
+    summaries = [
+        summarise((b.events for b in stream_trace(path)), trace=str(path), settings=settings)
+        for path in paths
+    ]
+    return StageReport(
+        tables=tuple(table for summary in summaries for table in _tables(summary)),
+        document={"traces": summaries},
+        warnings=tuple(warning for summary in summaries for warning in _warnings(summary)),
+    )
+
+
+def _tables(summary: TraceSummary) -> list[Table]:
+    tables = []
+    for device in summary.devices:
+        tables.append(_window_table(summary, device))
+        tables.append(_part_table("family", device.families, device))
+        tables.append(_part_table("lane group", device.groups, device))
+    if summary.steps:
+        tables.append(_step_table(summary))
+    if summary.graph_launches:
+        rows = tuple((r.call, str(r.slices_per_launch), str(r.num_launches)) for r in summary.graph_launches)
+        tables.append(
+            Table(title="Graph launches", columns=("call", "slices per launch", "launches"), rows=rows)
+        )
+    return tables
+
+
+def _window_table(summary: TraceSummary, device: DeviceSummary) -> Table:
+    parts = {
+        "busy": device.busy_ns,
+        "idle": device.idle_ns,
+        "compute": device.compute_ns,
+        "communication": device.communication_ns,
+        "communication under compute": device.overlap_ns,
+        "exposed communication": device.exposed_communication_ns,
+    }
+    return Table(
+        title=f"{summary.trace}: device {device.device}, {device.num_slices} slices on "
+        f"{device.num_streams} stream(s), window {_ms(device.window_ns)} ms",
+        columns=("part", "ms", "% of window"),
+        rows=tuple((name, _ms(ns), _percent(ns, device.window_ns)) for name, ns in parts.items()),
+        notes=("The window runs from the first device slice to the end of the last; busy + idle = window.",),
+    )
+
+
+def _part_table(what: str, parts: Sequence[PartRow], device: DeviceSummary) -> Table:
+    return Table(
+        title=f"By {what}",
+        columns=(what, "slices", "summed ms", "covered ms", "% of window"),
+        rows=tuple(
+            (
+                p.name,
+                str(p.num_slices),
+                _ms(p.summed_ns),
+                _ms(p.covered_ns),
+                _percent(p.covered_ns, device.window_ns),
+            )
+            for p in parts
+        ),
+    )
+
+
+def _step_table(summary: TraceSummary) -> Table:
+    spreads = ", ".join(
+        f"{name.removesuffix('_ns')} {spread.range_percent:.1f}%"
+        for name, spread in summary.step_spread.items()
+    )
+    return Table(
+        title="By profiler step (slices count where they were launched)",
+        columns=("step", "CPU ms", "slices", "summed ms", "busy ms", "span ms"),
+        rows=tuple(
+            (s.name, _ms(s.cpu_ns), str(s.num_slices), _ms(s.summed_ns), _ms(s.busy_ns), _ms(s.span_ns))
+            for s in summary.steps
+        ),
+        notes=(f"Spread between steps, (max - min) / median: {spreads}.",) if spreads else (),
+    )
+
+
+def _warnings(summary: TraceSummary) -> list[str]:
+    lost = summary.unattributed
+    found = []
+    if not summary.devices:
+        found.append(f"{summary.trace} has no device slices: there is nothing to summarise.")
+    if lost.num_without_launch:
+        found.append(
+            f"{summary.trace}: {lost.num_without_launch} slices ({_ms(lost.without_launch_ns)} ms) have no launch "
+            "call in the trace; they count at their own time."
+        )
+    if lost.num_unclassified:
+        found.append(
+            f"{summary.trace}: {lost.num_unclassified} slices ({_ms(lost.unclassified_ns)} ms) are of no known family."
+        )
+    if lost.num_outside_steps:
+        found.append(
+            f"{summary.trace}: {lost.num_outside_steps} slices ({_ms(lost.outside_steps_ns)} ms) were launched "
+            "outside the profiler steps."
+        )
+    return found
+
+
+def _ms(time_ns: int) -> str:
+    return f"{time_ns / 1e6:.3f}"
+
+
+def _percent(part_ns: int, whole_ns: int) -> str:
+    return f"{100 * part_ns / whole_ns:.3f}" if whole_ns else "-"
