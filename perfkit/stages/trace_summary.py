@@ -99,23 +99,14 @@ def _step_table(summary: TraceSummary) -> Table:
 
 def _warnings(summary: TraceSummary) -> list[str]:
     lost = summary.unattributed
-    found = []
+    counted = (
+        (lost.num_without_launch, lost.without_launch_ns, "have no launch call in the trace"),
+        (lost.num_unclassified, lost.unclassified_ns, "are of no known family"),
+        (lost.num_outside_steps, lost.outside_steps_ns, "were launched outside the profiler steps"),
+    )
+    found = [f"{summary.trace}: {n} slices ({_ms(ns)} ms) {what}." for n, ns, what in counted if n]
     if not summary.devices:
         found.append(f"{summary.trace} has no device slices: there is nothing to summarise.")
-    if lost.num_without_launch:
-        found.append(
-            f"{summary.trace}: {lost.num_without_launch} slices ({_ms(lost.without_launch_ns)} ms) have no launch "
-            "call in the trace; they count at their own time."
-        )
-    if lost.num_unclassified:
-        found.append(
-            f"{summary.trace}: {lost.num_unclassified} slices ({_ms(lost.unclassified_ns)} ms) are of no known family."
-        )
-    if lost.num_outside_steps:
-        found.append(
-            f"{summary.trace}: {lost.num_outside_steps} slices ({_ms(lost.outside_steps_ns)} ms) were launched "
-            "outside the profiler steps."
-        )
     return found
 
 
