@@ -99,6 +99,12 @@ def latest_records(effort: Effort, session: str) -> dict[tuple[str, int], SlotRe
     }
 
 
+def planned_records(plan: Sequence[PlannedSlot], *, effort: Effort, session: str) -> tuple[SlotRecord, ...]:
+    """What is recorded of a plan already, in plan order; holes are left out."""
+    known = latest_records(effort, session)
+    return tuple(known[planned.key] for planned in plan if planned.key in known)
+
+
 def _usable(effort: Effort, session: str) -> Mapping[tuple[str, int], SlotRecord]:
     return {
         key: record
