@@ -16,6 +16,9 @@ from perfkit.wire.payloads import Clock as ClockName
 Call = Callable[[], object]
 M = TypeVar("M")
 
+NUM_LEAD_IN = 2
+"""Calls in front of the timed ones, under the same conditions."""
+
 
 class Clock(Protocol[M]):
     """Sets marks into a sequence of work and tells the time between two of them."""
@@ -106,8 +109,13 @@ def clock_for(device: torch.device) -> CpuClock | CudaClock:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """No garbage collection inside: everything alive is collected once and frozen beforehand."""
-    was_enabled = gc.isenabled()
+    """No garbage collection inside: everything alive is collected once and frozen beforehand.
+
+    Inside another `quiet`, or where somebody else switched collection off, it does nothing.
+    """
+    if not gc.isenabled():
+        yield
+        return
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -115,8 +123,7 @@ def quiet() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-        if was_enabled:
-            gc.enable()
+        gc.enable()
 
 
 def time_calls(
@@ -130,8 +137,8 @@ def time_calls(
     """Microseconds of each of `num_samples` calls, in order.
 
     All calls are enqueued without waiting in between; the clock waits once, at the end. Each call's
-    result is dropped inside its sample, as a training loop drops it. One more call leads in, so that the
-    first sample has the same neighbour as the others.
+    result is dropped inside its sample, as a training loop drops it. Two more calls lead in: collecting
+    garbage leaves the host's caches cold, which showed in the first samples.
 
     Without `prepare`, calls run back to back and share their marks, so the samples add up to the whole
     loop: this is the time of a step as a loop of steps sees it, host included. With `prepare` (clear
@@ -151,7 +158,8 @@ def time_calls(
 
 
 def _back_to_back(call: Call, clock: Clock[M], num_samples: int) -> list[tuple[M, M]]:
-    call()
+    for _ in range(NUM_LEAD_IN):
+        call()
     marks = [clock.mark()]
     for _ in range(num_samples):
         call()
@@ -161,9 +169,9 @@ def _back_to_back(call: Call, clock: Clock[M], num_samples: int) -> list[tuple[M
 
 def _apart(call: Call, clock: Clock[M], num_samples: int, prepare: Call) -> list[tuple[M, M]]:
     pairs = []
-    for _ in range(num_samples + 1):
+    for _ in range(NUM_LEAD_IN + num_samples):
         prepare()
         start = clock.mark()
         call()
         pairs.append((start, clock.mark()))
-    return pairs[1:]
+    return pairs[NUM_LEAD_IN:]

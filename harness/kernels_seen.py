@@ -6,14 +6,13 @@ import hashlib
 import json
 import re
 import tempfile
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, record_function
 
 from perfkit.wire.payloads import CacheState, Direction, KernelRun, KernelUse
 
@@ -23,21 +22,14 @@ DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 """Trace categories of work that a GPU did. Annotations on the GPU's lanes have others, and are not work."""
 COMPILED_CALL = "## Call CompiledFxGraph"
 """Start of the name under which a compiled graph runs; on a CPU its kernels have no names of their own."""
+MARK = "pk:timed"
+"""Range around each call of a profiled run on the CPU."""
 _ATTENTION = re.compile(r"flash|fmha|sdpa|mem_?eff|attention|flex_attn", re.IGNORECASE)
 
 
-@dataclass
-class Tally:
-    """Durations in microseconds by name."""
-
-    num_calls: Counter[str] = field(default_factory=Counter)
-    time_us: Counter[str] = field(default_factory=Counter)
-
-    def add(self, uses: Iterable[tuple[str, float]]) -> None:
-        """Counts each use of a name."""
-        for name, time_us in uses:
-            self.num_calls[name] += 1
-            self.time_us[name] += time_us  # type: ignore[assignment]  # Counter sums floats as well
+Event = dict[str, Any]
+Uses = list[tuple[str, float]]
+"""Names of what ran, with microseconds, in any order."""
 
 
 def profiled_run(
@@ -49,39 +41,60 @@ def profiled_run(
     num_steps: int,
     prepare: Call | None = None,
 ) -> KernelRun:
-    """Kernels per step over `num_steps` profiled calls.
+    """Kernels per step over `num_steps` profiled calls; what `prepare` launches in front is not counted.
 
-    Without `prepare` the calls run back to back under one profile. With it, each call has a profile of
-    its own and `prepare` runs in front, outside: what it launches is not counted. On CUDA only device
-    activity is recorded, which leaves the host almost as fast as without a profiler.
+    CUDA: without `prepare`, calls run back to back under one profile; with it, each call has a profile of
+    its own. Only device activity is recorded, which leaves the host almost as fast as without a profiler.
+    CPU: all calls run under one profile, each inside a marked range, after one that is not counted.
     """
-    tally = Tally()
+    if device.type == "cuda":
+        uses = _on_gpu(call, device=device, num_steps=num_steps, prepare=prepare)
+    else:
+        uses = _on_cpu(call, num_steps=num_steps, prepare=prepare)
+    return kernel_run(uses, direction=direction, cache=cache, num_steps=num_steps)
+
+
+def _on_gpu(call: Call, *, device: torch.device, num_steps: int, prepare: Call | None) -> Uses:
+    uses: Uses = []
     for _ in range(1 if prepare is None else num_steps):
         if prepare is not None:
             prepare()
-        _wait(device)
-        with profile(activities=[_activity(device)]) as profiler:
+        torch.cuda.synchronize(device)
+        with profile(activities=[ProfilerActivity.CUDA]) as profiler:
             for _ in range(num_steps if prepare is None else 1):
                 call()
-            _wait(device)
-        tally.add(device_uses(trace_events(profiler), on_gpu=device.type == "cuda"))
-    return kernel_run(tally, direction=direction, cache=cache, num_steps=num_steps)
+            torch.cuda.synchronize(device)
+        uses += device_uses(trace_events(profiler))
+    return uses
 
 
-def kernel_run(tally: Tally, *, direction: Direction, cache: CacheState, num_steps: int) -> KernelRun:
-    """Per-step averages of a tally over `num_steps` steps, largest first."""
-    names = sorted(tally.time_us, key=lambda name: (-tally.time_us[name], name))
+def _on_cpu(call: Call, *, num_steps: int, prepare: Call | None) -> Uses:
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(num_steps + 1):
+            if prepare is not None:
+                prepare()
+            with record_function(MARK):
+                call()
+    return op_uses(trace_events(profiler), num_skipped=1)
+
+
+def kernel_run(uses: Uses, *, direction: Direction, cache: CacheState, num_steps: int) -> KernelRun:
+    """Per-step averages by name over `num_steps` steps, largest first."""
+    times_us: dict[str, list[float]] = defaultdict(list)
+    for name, time_us in uses:
+        times_us[name].append(time_us)
+    names = sorted(times_us, key=lambda name: (-sum(times_us[name]), name))
     return KernelRun(
         direction=direction,
         cache=cache,
-        time_us=sum(tally.time_us.values()) / num_steps,
-        num_kernels=sum(tally.num_calls.values()) / num_steps,
+        time_us=sum(time_us for _, time_us in uses) / num_steps,
+        num_kernels=len(uses) / num_steps,
         names_sha256=hashlib.sha256("\n".join(sorted(names)).encode()).hexdigest(),
         kernels=tuple(
             KernelUse(
                 name=name,
-                num_calls=tally.num_calls[name] / num_steps,
-                time_us=tally.time_us[name] / num_steps,
+                num_calls=len(times_us[name]) / num_steps,
+                time_us=sum(times_us[name]) / num_steps,
             )
             for name in names
         ),
@@ -94,7 +107,7 @@ def attention_kernels(runs: Iterable[KernelRun]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if _ATTENTION.search(name)))
 
 
-def trace_events(profiler: profile) -> list[dict[str, Any]]:
+def trace_events(profiler: profile) -> list[Event]:
     """The complete events of a finished profile, in the public trace format."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
@@ -104,40 +117,36 @@ def trace_events(profiler: profile) -> list[dict[str, Any]]:
     return [event for event in document["traceEvents"] if event.get("ph") == "X"]
 
 
-def device_uses(events: Iterable[dict[str, Any]], *, on_gpu: bool) -> list[tuple[str, float]]:
-    """Name and duration in microseconds of each kernel, copy and fill; on a CPU of each top-level op."""
-    if on_gpu:
-        return [(str(e["name"]), float(e["dur"])) for e in events if e.get("cat") in DEVICE_CATEGORIES]
-    return _top_level_ops(events)
+def device_uses(events: Iterable[Event]) -> Uses:
+    """Name and duration of each kernel, copy and fill that a GPU ran."""
+    return [(str(e["name"]), float(e["dur"])) for e in events if e.get("cat") in DEVICE_CATEGORIES]
 
 
-def _top_level_ops(events: Iterable[dict[str, Any]]) -> list[tuple[str, float]]:
-    """Outermost ops on each thread.
+def op_uses(events: Sequence[Event], *, num_skipped: int = 0) -> Uses:
+    """Name and duration of each outermost op inside the marked ranges, but for the first `num_skipped`.
 
     The wrappers of autograd and of Dynamo are looked through: what runs inside them is counted, what
     they need for themselves is not.
     """
+    ranges = sorted(_span(e) for e in events if e.get("cat") == "user_annotation" and e["name"] == MARK)
     ops = [e for e in events if e.get("cat") == "cpu_op" and _is_op(str(e["name"]))]
     ops.sort(key=lambda e: (str(e["tid"]), float(e["ts"]), -float(e["dur"])))
-    outermost, thread, end = [], "", 0.0
+    uses, thread, end = [], "", 0.0
     for op in ops:
-        if str(op["tid"]) == thread and float(op["ts"]) < end:
+        start_us, end_us = _span(op)
+        if str(op["tid"]) == thread and start_us < end:
             continue
-        thread, end = str(op["tid"]), float(op["ts"]) + float(op["dur"])
-        outermost.append((str(op["name"]), float(op["dur"])))
-    return outermost
+        thread, end = str(op["tid"]), end_us
+        if any(first <= start_us < last for first, last in ranges[num_skipped:]):
+            uses.append((str(op["name"]), float(op["dur"])))
+    return uses
+
+
+def _span(event: Event) -> tuple[float, float]:
+    return float(event["ts"]), float(event["ts"]) + float(event["dur"])
 
 
 def _is_op(name: str) -> bool:
     if name.startswith(COMPILED_CALL):
         return True
     return "::" in name and not name.startswith(("autograd::", "torch::autograd::"))
-
-
-def _activity(device: torch.device) -> ProfilerActivity:
-    return ProfilerActivity.CUDA if device.type == "cuda" else ProfilerActivity.CPU
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
