@@ -37,15 +37,20 @@ class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: OpKind
     phase: Phase
     module: str
-    """FQN of the innermost module; "" outside every module (loss, AccumulateGrad)."""
+    """FQN of the innermost module; "" outside every module (loss). Accumulating a gradient belongs to the
+    module that owns the parameter."""
     source: str
-    """`llama3_block.py:41 apply_rope`: the innermost user frame of the FORWARD op; "" when unknown."""
+    """`llama3_block.py:41 apply_rope`: the innermost user frame of the FORWARD op; "" when unknown;
+    `gradient of layers.0.weight` for the accumulation of a gradient."""
     reads: tuple[TensorUse, ...] = ()
     writes: tuple[TensorUse, ...] = ()
     num_flops: int = 0
     flop_dtype: str = ""
     shapes: str = ""
     """Input shapes as text, for people."""
+    known_traffic: bool = True
+    """False for kernels behind pointers and ops of unknown libraries: reads and writes then say which
+    tensors they may touch, and no floor is stated from them."""
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
