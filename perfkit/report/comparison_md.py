@@ -13,12 +13,13 @@ from perfkit.report.words import (
     change_text,
     conclusion,
     conditions_line,
-    direction_words,
     fates_text,
     interval_cell,
+    plural,
     processes_text,
     ratio_cell,
     ratio_interval_cell,
+    short_direction,
     time_cell,
     time_unit,
     workload,
@@ -38,7 +39,7 @@ def comparison_md(comparison: Comparison) -> str:
         answers=answer_lines(comparison),
         sections=[(case, comparison_table([r for r in rows if r.case == case])) for case in cases],
         unranked=_unranked_lines(rows),
-        contaminated=sum(row.fates.get("contaminated", 0) for row in headline_rows(rows)),
+        contaminated=_contaminated_words(rows),
         notes=comparison.notes,
     )
 
@@ -83,12 +84,18 @@ def _answer(base: ComparisonRow, rows: Sequence[ComparisonRow]) -> str:
     return f"{', '.join(parts)}, {label.strip('()')}: {conclusion(best)}."
 
 
+def _contaminated_words(rows: Sequence[ComparisonRow]) -> str:
+    """`2 slots were`; "" for none. One slot feeds several rows, so only the headline rows count."""
+    count = sum(row.fates.get("contaminated", 0) for row in headline_rows(rows))
+    return f"{plural(count, 'slot was', 'slots were')}" if count else ""
+
+
 def _cells(ranked: Ranked, *, unit: str) -> tuple[str, ...]:
     row = ranked.row
     return (
         HOLE if ranked.rank is None else str(ranked.rank),
         row.subject,
-        direction_words(row.direction),
+        short_direction(row.direction),
         row.launch,
         row.cache,
         row.kind,

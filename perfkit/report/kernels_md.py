@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from perfkit.stats import format_percent, format_us
 
 NUM_TOP = 10
 _LONGEST_NAME = 90
+_NAMESPACES = re.compile(r"\(anonymous namespace\)::|\b(?:at::native|at::cuda|c10|std)::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,17 @@ def kernel_sections(rows: Sequence[KernelRow], *, num_top: int = NUM_TOP) -> lis
         )
         for case, subject in pairs
     ]
+
+
+def plain_kernel_name(name: str) -> str:
+    """A C++ kernel name without return type, argument list and the namespaces that every name shares."""
+    bare = _NAMESPACES.sub("", name.removeprefix("void "))
+    depth = 0
+    for place, letter in enumerate(bare):
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "(" and depth == 0 and place:
+            return bare[:place]
+    return bare
 
 
 def _family_table(rows: Sequence[KernelRow]) -> str:
@@ -66,7 +79,7 @@ def _kernel_table(rows: Sequence[KernelRow], num_top: int) -> str:
     ordered = sorted(rows, key=lambda row: (-row.time_us, row.name))
     cells = [
         (
-            code(shortened(row.name, most=_LONGEST_NAME)),
+            code(shortened(plain_kernel_name(row.name), most=_LONGEST_NAME)),
             row.family,
             f"{row.num_calls:g}",
             format_us(row.time_us),

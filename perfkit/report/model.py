@@ -290,4 +290,4 @@ class Findings:
     feedback: tuple[str, ...] = ()
     """Missing patterns and wrong advice."""
     test_command: str = ""
-    """What reproduces the numbers, in full."""
+    """What reproduces the numbers, in full; by default verify and bench of the target."""

@@ -10,7 +10,7 @@ from perfkit.report.markdown import HOLE, code, markdown_table
 from perfkit.report.model import Closure, MatrixRow, Profile
 from perfkit.report.providers_md import bottleneck_table, provider_notes, provider_table
 from perfkit.report.render import render
-from perfkit.report.words import QUICK, conditions_line, direction_words, hole_text, time_cell
+from perfkit.report.words import QUICK, conditions_line, hole_text, short_direction, time_cell
 from perfkit.stats import format_bytes, format_percent, format_us
 
 HOST_BOUND_RATIO = 1.2
@@ -86,7 +86,7 @@ def _matrix_cells(row: MatrixRow, *, unit: str, on_gpu: bool) -> tuple[str, ...]
     return (
         row.case,
         row.subject,
-        direction_words(row.direction),
+        short_direction(row.direction),
         row.launch,
         row.cache,
         str(row.wall.num_processes) if row.wall else HOLE,
@@ -131,9 +131,13 @@ def _matrix_notes(rows: Sequence[MatrixRow], *, on_gpu: bool) -> list[str]:
 
 def _attention_lines(rows: Sequence[MatrixRow]) -> list[str]:
     """Which attention kernels ran, by name; only where a row names any."""
-    lines: dict[str, None] = {}
+    users: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
-        if row.launch == "launch" and row.attention_kernels:
-            names = ", ".join(code(name) for name in row.attention_kernels)
-            lines[f"{row.case} {row.subject}: {names}"] = None
-    return list(lines)
+        if row.launch == "launch" and row.wall is not None:
+            users.setdefault(row.attention_kernels, []).append(f"{row.case} {row.subject}")
+    if not any(users):
+        return []
+    return [
+        f"{', '.join(who)}: {', '.join(code(name) for name in names) or 'none found by name'}"
+        for names, who in users.items()
+    ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perfkit.report.markdown import HOLE, markdown_table
 from perfkit.report.model import ProviderRow
-from perfkit.report.words import hole_text, time_cell, time_unit
+from perfkit.report.words import hole_text, short_direction, time_cell, time_unit
 from perfkit.stats import format_bytes, format_percent
 
 
@@ -42,7 +42,7 @@ def bottleneck_table(rows: Sequence[ProviderRow]) -> str:
     cells = [
         (
             row.case,
-            row.direction,
+            short_direction(row.direction),
             row.launch,
             row.cache,
             row.provider,
@@ -60,7 +60,7 @@ def _cells(row: ProviderRow, *, unit: str) -> tuple[str, ...]:
     remark = hole_text(row.fate, "") if row.time is None else "indicative" if row.time.indicative else ""
     return (
         row.case,
-        row.direction,
+        short_direction(row.direction),
         row.launch,
         row.cache,
         row.provider,

@@ -48,6 +48,11 @@ def direction_words(direction: str) -> str:
     return _DIRECTIONS[direction]
 
 
+def short_direction(direction: str) -> str:
+    """For table cells: `full` -> `fwd+bwd`."""
+    return "fwd+bwd" if direction == "full" else direction
+
+
 def workload(row: ComparisonRow | ProviderRow) -> str:
     """The states that belong to a number: `4k, forward and backward, launch, warm`."""
     return f"{row.case}, {direction_words(row.direction)}, {row.launch}, {row.cache}"

@@ -1,9 +1,10 @@
 """Numbers as text, with no more digits than their spread supports.
 
-The rule for digits: the last one printed stands at the decimal place of the spread's second
-significant digit (one guard digit), and never more than four significant digits are printed. A
-number without a known spread gets three. So 20041.7 us with an interval of +/- 130 us is `20.04 ms`,
-and with +/- 2 ms it is `20.0 ms`.
+The rule for digits is the rounding rule of the Particle Data Group (Review of Particle Physics,
+introduction, section on rounding): a spread whose leading digits lie in 100..354 supports two of its
+digits, one in 355..949 a single digit, and one in 950..999 counts as 1000. On top of that, never more
+than four significant digits are printed, and a number without a known spread gets three. So 20041.7 us
+with an interval of +/- 130 us is `20.04 ms`, and with +/- 5 ms it is `20 ms`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _rounded(value: float, spread: float | None) -> str:
 
 
 def _decimals(value: float, spread: float | None, *, most: int | None) -> int:
-    """Digits after the point: limited by the spread's second digit and by the significant digits."""
+    """Digits after the point: limited by the spread and by the significant digits."""
     if value == 0 or not math.isfinite(value):
         return 0
     digits = _DEFAULT_DIGITS if spread is None else _MAX_DIGITS
@@ -79,8 +80,17 @@ def _decimals(value: float, spread: float | None, *, most: int | None) -> int:
     leading = int(f"{value:.{digits - 1}e}".partition("e")[2])
     allowed = digits - 1 - leading
     if spread is not None and spread > 0 and math.isfinite(spread):
-        allowed = min(allowed, 1 - math.floor(math.log10(spread)))
+        allowed = min(allowed, _supported_decimals(spread))
     return max(0, allowed if most is None else min(allowed, most))
+
+
+def _supported_decimals(spread: float) -> int:
+    """Decimals that a spread supports; negative where not even the units digit is known."""
+    digits, exponent = f"{spread:.2e}".split("e")
+    leading = round(float(digits) * 100)
+    if leading >= 950:
+        return -int(exponent)
+    return -int(exponent) + (1 if leading <= 354 else 0)
 
 
 def _time_unit(value_us: float) -> str:

@@ -12,7 +12,11 @@ from perfkit.stats import format_bytes, format_percent, format_rate, format_rati
     [
         (20041.7, 130.0, "20.04 ms"),
         (20041.7, 2000.0, "20.0 ms"),
+        (20041.7, 5000.0, "20 ms"),
         (20041.7, 25000.0, "20 ms"),
+        (20041.7, 36.0, "20.04 ms"),
+        (20041.7, 360.0, "20.0 ms"),
+        (20041.7, 960.0, "20.0 ms"),
         (20041.7, None, "20.0 ms"),
         (20041.7, 0.0, "20.04 ms"),
         (487.3, 1.2, "487.3 us"),
@@ -66,5 +70,7 @@ def test_percent(fraction: float, spread: float | None, signed: bool, text: str)
 
 def test_ratios() -> None:
     assert format_ratio(0.9231) == "0.923x"
-    assert format_ratio(2.7412, spread=0.4) == "2.74x"
-    assert format_ratio(2.7412, spread=4.0) == "2.7x"
+    assert format_ratio(2.7412, spread=0.3) == "2.74x"
+    assert format_ratio(2.7412, spread=0.4) == "2.7x"
+    assert format_ratio(2.7412, spread=4.0) == "3x"
+    assert format_ratio(0.7988, spread=0.0059) == "0.799x"
