@@ -133,7 +133,7 @@ def _require_known(flag: str, names: tuple[str, ...], known: tuple[str, ...]) ->
 
 
 def _effort_name(text: str | None) -> str | None:
-    if text is not None and (not text or Path(text).name != text):
+    if text is not None and (text in ("", "..") or Path(text).name != text):
         raise UsageError(
             f"--effort: cannot use {text!r}.",
             why="It is the name of one folder below --out, not a path.",

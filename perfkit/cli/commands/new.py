@@ -43,7 +43,7 @@ def new() -> None:
 def variant(
     effort: EffortName, replaces: Replaces = None, hypothesis: Hypothesis = None, **given: Any
 ) -> int:
-    """Make the next variant of an effort: a copy of the source to change, and a notebook.
+    """Make the next variant of an effort: the source to change, and a notebook.
 
     Write the hypothesis and the predicted number into notes.md before the first run.
 
