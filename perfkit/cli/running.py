@@ -40,6 +40,10 @@ def run_verb(verb: str, given: Mapping[str, Any], **stated: Any) -> int:
     request = _request(given, chosen, ui, stated)
     try:
         report = _stage(verb)(request, say=ui.say)
+    except BrokenPipeError as error:
+        ui.close()
+        # Typer takes it for a reader who left, and would end in silence; the ui deals with those itself.
+        raise RuntimeError("a pipe to a child process broke") from error
     except BaseException as error:
         ui.close()
         if ui.num_done and not isinstance(error, Exception):

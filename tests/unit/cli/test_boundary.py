@@ -78,6 +78,12 @@ def test_a_bug_is_logged_and_the_screen_names_the_log(perfkit: CommandLine) -> N
     )
 
 
+def test_a_broken_pipe_inside_a_stage_is_not_taken_for_a_reader_who_left(perfkit: CommandLine) -> None:
+    outcome = failing(perfkit, BrokenPipeError(errno.EPIPE, "Broken pipe"))
+    assert outcome.code == ExitCode.FAILED
+    assert "a pipe to a child process broke" in outcome.err
+
+
 def test_debug_shows_the_traceback(perfkit: CommandLine) -> None:
     assert "Traceback (most recent call last)" in failing(perfkit, ValueError("boo"), "--debug").err
 
