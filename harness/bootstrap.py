@@ -37,7 +37,7 @@ def main() -> None:
     for name in ("result_fd", "lifeline_fd", "all_clear_fd"):
         os.set_inheritable(int(given[name]), False)
     load_package("perfkit_harness", Path(__file__).resolve().parent)
-    quarry = importlib.import_module("perfkit_harness.guardian").start(
+    importlib.import_module("perfkit_harness.guardian").start(
         lifeline_fd=int(given["lifeline_fd"]),
         all_clear_fd=int(given["all_clear_fd"]),
         other_fd=result_fd,
@@ -46,9 +46,7 @@ def main() -> None:
     )
     load_package("perfkit", Path(given["perfkit"]))
     slot_dir = Path(given["slot_dir"])
-    importlib.import_module("perfkit_harness.child").main(
-        slot_dir=slot_dir, result_fd=result_fd, quarry=quarry
-    )
+    importlib.import_module("perfkit_harness.child").main(slot_dir=slot_dir, result_fd=result_fd)
 
 
 if __name__ == "__main__":

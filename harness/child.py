@@ -14,7 +14,7 @@ from perfkit.wire.results import CLOSED_PIPE_EXIT, Reply
 from perfkit.wire.spec import Spec
 
 from .failures import describe
-from .guardian import Quarry, end_descendants
+from .guardian import end_descendants
 
 
 class ResultPipe:
@@ -45,8 +45,9 @@ class ResultPipe:
                 os.close(self._fd)
 
 
-def main(*, slot_dir: Path, result_fd: int, quarry: Quarry) -> NoReturn:
+def main(*, slot_dir: Path, result_fd: int) -> NoReturn:
     """Reads `spec.json`, runs its program, replies, and leaves at once."""
+    leader = os.getpid()
     pipe = ResultPipe(result_fd)
     spec = decode((slot_dir / "spec.json").read_bytes(), Spec)
     status = CLOSED_PIPE_EXIT
@@ -54,17 +55,17 @@ def main(*, slot_dir: Path, result_fd: int, quarry: Quarry) -> NoReturn:
         pipe.send(_answer(spec, slot_dir))
         status = 0
     finally:
-        _leave(status, quarry)
+        _leave(status, leader)
 
 
-def _leave(status: int, quarry: Quarry) -> NoReturn:
+def _leave(status: int, leader: int) -> NoReturn:
     """Ends the process so that no atexit hook, thread or native library of the target has a say."""
     try:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
-        if os.getpid() == quarry.leader:
-            end_descendants(quarry)
+        if os.getpid() == leader:
+            end_descendants(leader)
     finally:
         os._exit(status)
 

@@ -46,10 +46,8 @@ class Process(NamedTuple):
     """Clock ticks since boot; with the pid it names a process for good."""
 
 
-def start(*, lifeline_fd: int, all_clear_fd: int, other_fd: int, marker: bytes, scratch: str) -> Quarry:
+def start(*, lifeline_fd: int, all_clear_fd: int, other_fd: int, marker: bytes, scratch: str) -> None:
     """Forks the guardian of this process, and closes the two descriptors that only it needs.
-
-    Returns whom the guardian looks for, so that the child can clear up behind itself too.
 
     `other_fd` is closed in the guardian; `scratch` is a folder to remove at the end. It is forked
     twice, so that it is no child that the target could wait for or that a walk of the tree shows.
@@ -73,16 +71,16 @@ def start(*, lifeline_fd: int, all_clear_fd: int, other_fd: int, marker: bytes, 
         raise RuntimeError("the guardian process could not be started")
     os.close(lifeline_fd)
     os.close(all_clear_fd)
-    return quarry
 
 
-def end_descendants(quarry: Quarry) -> None:
+def end_descendants(leader: int) -> None:
     """Kills what descends from this process, as long as ancestry can still be seen.
 
     Once the child is gone, a process with a session of its own and an emptied environment is a stranger.
+    The guardian is none of them: it was forked twice.
     """
-    for process in find_descendants(_processes(), quarry, frozenset()):
-        _kill(process.pid)
+    for pid in _with_offspring(_processes(), {leader}) - {leader}:
+        _kill(pid)
 
 
 def _detach(other_fd: int) -> None:
@@ -115,7 +113,7 @@ def _end_all(quarry: Quarry) -> None:
     pause_s, deadline = _FIRST_PAUSE_S, time.monotonic() + _PATIENCE_S
     known: set[tuple[int, int]] = set()
     while time.monotonic() < deadline:
-        alive = find_descendants(_processes(), quarry, known)
+        alive = find_family(_processes(), quarry, known)
         known.update((p.pid, p.started) for p in alive)
         for process in alive:
             _kill(process.pid)
@@ -132,18 +130,23 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def find_descendants(processes: list[Process], quarry: Quarry, known: Set[tuple[int, int]]) -> list[Process]:
-    """The living processes of the child's family, other than the one that asks.
+def find_family(processes: list[Process], quarry: Quarry, known: Set[tuple[int, int]]) -> list[Process]:
+    """The living processes of the child's family, the child included and the guardian left out.
 
     `known` holds (pid, started) of members found before, whose ancestors may be gone by now.
     """
     candidates = [p for p in processes if p.started >= quarry.born and p.pid != os.getpid()]
-    family = {quarry.leader} | {p.pid for p in candidates if _is_family(p, quarry, known)}
-    fresh = set(family)
-    while fresh:
-        fresh = {p.pid for p in candidates if p.parent in fresh} - family
-        family |= fresh
+    family = _with_offspring(candidates, {p.pid for p in candidates if _is_family(p, quarry, known)})
     return [p for p in candidates if p.pid in family and p.state not in _GONE]
+
+
+def _with_offspring(processes: list[Process], pids: set[int]) -> set[int]:
+    """The given pids, their children, the children of those, and so on."""
+    family, fresh = set(pids), set(pids)
+    while fresh:
+        fresh = {p.pid for p in processes if p.parent in fresh} - family
+        family |= fresh
+    return family
 
 
 def _is_family(process: Process, quarry: Quarry, known: Set[tuple[int, int]]) -> bool:

@@ -123,7 +123,9 @@ def _end(process: subprocess.Popen[bytes], all_clear: io.FileIO) -> None:
 
     Until it is reaped, the child's pid keeps the group's number from being given to strangers.
     """
-    select.select([all_clear], [], [], _CLEANUP_LIMIT_S)
+    waiting = select.poll()
+    waiting.register(all_clear, select.POLLIN)
+    waiting.poll(_CLEANUP_LIMIT_S * 1000)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     try:

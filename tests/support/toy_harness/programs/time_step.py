@@ -247,5 +247,6 @@ _BEHAVIOURS: dict[str, Callable[[Path], int | None]] = {
     "new_session_then_hang": _then_hang(_popen_new_session),
     "bare_new_session_then_hang": _then_hang(_popen_bare_new_session),
     "orphan_then_hang": _then_hang(_popen_orphan),
+    "fill_caches_then_hang": _then_hang(_fill_caches),
     "holding_pipe_then_hang": _then_hang(_fork_holding_pipe),
 }
