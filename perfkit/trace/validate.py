@@ -1,0 +1,84 @@
+"""Checks a rewritten trace against its original before anything is written: nothing measured may change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from perfkit.errors import PerfkitError
+from perfkit.trace.document import raw_object
+from perfkit.trace.events import Event
+from perfkit.trace.lanes import Row
+from perfkit.trace.moving import PLACEMENT_ARGS
+from perfkit.trace.reader import decode_events
+
+
+def require_unchanged(path: Path, before: Sequence[Event], raws: Sequence[msgspec.Raw]) -> list[Event]:
+    """The rewritten events, read back from their text, once they are proven to be the same slices.
+
+    Every slice must come out in the same order with the same name, category, pid, ts, dur and arguments,
+    apart from the arguments that say where it lies.
+
+    Raises:
+        PerfkitError: one does not; the fault is perfkit's, and no file is written.
+    """
+    after = decode_events(msgspec.Raw(b"[" + b",".join(raws) + b"]"))
+    old = [event for event in before if event.is_slice]
+    new = [event for event in after if event.is_slice]
+    if len(old) != len(new):
+        raise _broken(path, f"{len(old)} slices went in and {len(new)} came out")
+    for one, two in zip(old, new, strict=True):
+        if (one.name, one.cat, one.pid, one.start_ns, one.dur_ns) != (
+            two.name,
+            two.cat,
+            two.pid,
+            two.start_ns,
+            two.dur_ns,
+        ) or not _same_arguments(one, two):
+            raise _broken(path, f"slice {one.name!r} at {one.ts} us changed")
+    return after
+
+
+def require_disjoint(path: Path, events: Sequence[Event], rows: set[Row], *, tolerance_ns: int) -> int:
+    """The largest overlap, in nanoseconds, between measured slices of one lane.
+
+    Raises:
+        PerfkitError: it is more than the tolerance.
+    """
+    slices = sorted(
+        (e for e in events if e.is_measured and (e.pid, e.tid) in rows), key=lambda e: (e.start_ns, e.end_ns)
+    )
+    reached_ns: dict[Row, int] = {}
+    largest_ns = 0
+    for event in slices:
+        row = event.pid, event.tid
+        overlap_ns = min(reached_ns.get(row, event.start_ns), event.end_ns) - event.start_ns
+        largest_ns = max(largest_ns, overlap_ns)
+        if overlap_ns > tolerance_ns:
+            raise _broken(path, f"two slices of one lane overlap by {overlap_ns} ns at {event.ts} us")
+        reached_ns[row] = max(reached_ns.get(row, event.end_ns), event.end_ns)
+    return largest_ns
+
+
+def _same_arguments(one: Event, two: Event) -> bool:
+    if bytes(one.args) == bytes(two.args):
+        return True
+    old, new = _arguments(one), _arguments(two)
+    return old is not None and old == new
+
+
+def _arguments(event: Event) -> dict[str, bytes] | None:
+    keys = {} if bytes(event.args) == b"null" else raw_object(event.args)
+    if keys is None:
+        return None
+    return {name: bytes(value) for name, value in keys.items() if name not in PLACEMENT_ARGS}
+
+
+def _broken(path: Path, what: str) -> PerfkitError:
+    return PerfkitError(
+        f"Compacting {path} went wrong; nothing was written.",
+        why=f"The check of the result found that {what}.",
+        do="Use the original trace, and report this together with it.",
+    )
