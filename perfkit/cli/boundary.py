@@ -36,8 +36,6 @@ def raise_on_sigterm() -> None:
 
 def run_guarded(app: Callable[..., Any], args: Sequence[str]) -> int:
     """Runs the Typer app on these arguments and returns the exit code, whatever happens inside."""
-    from typer import TyperException
-
     from perfkit.cli.ui import show_error, show_line
 
     try:
@@ -45,9 +43,10 @@ def run_guarded(app: Callable[..., Any], args: Sequence[str]) -> int:
     except PerfkitError as error:
         show_error(error)
         return error.exit_code
-    except TyperException as error:
-        _show_usage(error)
-        return error.exit_code
+    except _typer_errors() as error:
+        shown: Any = error
+        shown.show()
+        return int(shown.exit_code)
     except Terminated:
         show_line("terminated; run the same command to continue")
         return ExitCode.TERMINATED
@@ -62,9 +61,15 @@ def run_guarded(app: Callable[..., Any], args: Sequence[str]) -> int:
     return code
 
 
-def _show_usage(error: Any) -> None:
-    """Typer's own form: usage, where to find help, what is wrong. Its exceptions print themselves."""
-    error.show()
+def _typer_errors() -> type[Exception]:
+    """The class of Typer's errors that print themselves: usage, where to find help, what is wrong.
+
+    It is ClickException of the Click inside Typer, which has no public name in every version we allow; an
+    ancestor of BadParameter, which has.
+    """
+    from typer import BadParameter
+
+    return next(kind for kind in reversed(BadParameter.__mro__) if hasattr(kind, "show"))
 
 
 def _explained(error: Exception) -> PerfkitError:

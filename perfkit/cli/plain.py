@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from perfkit.stages.answer import StageReport, Table
 
-_NUMBER = re.compile(r"[<>~]?[+-]?[\d,]*\.?\d+([eE][+-]?\d+)?\s*(%|x)?")
+_NUMBER = re.compile(r"[<>~]?[+-]?[\d,]*\.?\d+([eE][+-]?\d+)?(\s?[%x]|\s[A-Za-z]+(/s)?)?")
 _GAP = "  "
 
 

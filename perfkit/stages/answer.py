@@ -13,7 +13,7 @@ from perfkit.errors import ExitCode
 class Table:
     """A table for people: cells are finished text, with honest digits and units in the column names.
 
-    A column whose cells are all numbers (or empty, or `-`) is set flush right.
+    A column whose cells are all numbers, with a unit or not (or empty, or `-`), is set flush right.
     """
 
     title: str

@@ -58,6 +58,8 @@ def test_plain_tables_are_aligned_and_never_cut() -> None:
         (("1.2x", "<0.1"), True),
         (("+3%", "-4.0 %"), True),
         (("1e-5",), True),
+        (("3.2 us", "16.8 GB/s"), True),
+        (("3 of 4",), False),
         (("4k", "16k"), False),
         (("v1", "2"), False),
         (("-", ""), False),
