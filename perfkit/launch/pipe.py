@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _CHUNK_BYTES = 1 << 20
-_LONGEST_WAIT_S = 5.0
+_LONGEST_WAIT_S = 1.0
 """A wait is cut into pieces, so that the limit holds where the clock and the kernel's timer disagree."""
 
 

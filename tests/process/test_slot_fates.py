@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from perfkit.wire.codec import decode
 from perfkit.wire.payloads import StepTimes
 from perfkit.wire.results import Result, Watch
 from perfkit.wire.spec import Spec, spec_hash
-from tests.support.slots import is_alive, processes_of, read_pid, toy_harness, toy_spec
+from tests.support.slots import clock_that_ends_when, is_alive, processes_of, read_pid, toy_harness, toy_spec
 
 pytestmark = pytest.mark.process
 
@@ -26,8 +27,8 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(harness: Path, tmp_path: Path) -> Callable[..., Result]:
-    def run(behaviour: str, **options: float) -> Result:
-        result = run_slot(toy_spec(behaviour, **options), slot_dir=tmp_path / "slot", harness=harness)
+    def run(behaviour: str, **options: Any) -> Result:
+        result = run_slot(toy_spec(behaviour), slot_dir=tmp_path / "slot", harness=harness, **options)
         assert not processes_of(tmp_path / "slot")
         return result
 
@@ -79,8 +80,9 @@ def test_a_grandchild_ends_with_its_slot(run: Callable[..., Result], behaviour: 
 
 
 def test_the_time_limit_ends_child_and_grandchild(run: Callable[..., Result], tmp_path: Path) -> None:
-    result = run("holding_pipe_then_hang", time_limit_s=2.0)
-    assert (result.fate, result.reason) == ("timed_out", "The time limit of 2 s ran out.")
+    ready = tmp_path / "slot" / "child.pid"
+    result = run("holding_pipe_then_hang", clock=clock_that_ends_when(ready))
+    assert (result.fate, result.reason) == ("timed_out", "The time limit of 60 s ran out.")
     assert not is_alive(read_pid(tmp_path / "slot" / "grandchild.pid"))
 
 
@@ -172,8 +174,13 @@ def test_a_watch_spans_the_child_and_knows_its_family(harness: Path, tmp_path: P
         watches.append(_FakeWatch(pid_is_ours, tmp_path / "slot"))
         return watches[-1]
 
-    spec = toy_spec(f"{behaviour}_then_hang", time_limit_s=1.5)
-    result = run_slot(spec, slot_dir=tmp_path / "slot", harness=harness, watch=factory)
+    result = run_slot(
+        toy_spec(f"{behaviour}_then_hang"),
+        slot_dir=tmp_path / "slot",
+        harness=harness,
+        watch=factory,
+        clock=clock_that_ends_when(tmp_path / "slot" / "child.pid"),
+    )
     (watch,) = watches
     assert watch.calls == ["enter", "exit", "report"]
     assert watch.grandchild_is_ours

@@ -95,9 +95,9 @@ def test_a_reply_of_another_format_is_refused(version: int) -> None:
 @pytest.mark.parametrize(
     ("failure", "text"),
     [
-        (_failure("OutOfMemoryError", "CUDA out of memory.", "a.py:3 in f"), "Out of memory at a.py:3 in f: C"),
+        (_failure("OutOfMemoryError", "CUDA is full.", "a.py:3 in f"), "Out of memory at a.py:3 in f: CUDA"),
         (_failure("MemoryError", ""), "Out of memory: MemoryError"),
-        (_failure("RuntimeError", "CPUAllocator: can't allocate memory"), "Out of memory: C"),
+        (_failure("RuntimeError", "can't allocate memory: 9 bytes"), "Out of memory: c"),
         (_failure("RuntimeError", "Triton Error [CUDA]: out of memory"), "Out of memory: Triton"),
         (_failure("KeyError", ""), "KeyError"),
         (_failure("PerfkitError", "The recipe is odd. It has no build. Add one."), "The recipe is odd."),
