@@ -71,7 +71,7 @@ def compact(
         header = document.header
         return Compacted(header, list(document.raws), _summary(document, plan, packed=False, reason=reason))
     moved = move_to_lanes(document.events, document.raws, plan)
-    after = require_unchanged(document.path, document.events, moved.raws)
+    after = require_unchanged(document, moved.raws)
     rows: set[Row] = {(lane.pid, lane.tid) for lane in plan.lanes if lane.group != ANNOTATION_GROUP}
     overlap_ns = require_disjoint(document.path, after, rows, tolerance_ns=tolerance_ns)
     summary = msgspec.structs.replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from perfkit.trace.events import Event, device_args
 from perfkit.trace.lanes import Lane, LanePlan, Row
 
 FLOW_PHASES = frozenset({"s", "t", "f"})
+_TID_KEY = re.compile(rb'"tid"\s*:\s*(-?\d+)(?=\s*[,}])')
+_STREAM_KEY = re.compile(rb'"stream"\s*:\s*(-?\d+)(?=\s*[,}])')
 ROW_METADATA = frozenset({"thread_name", "thread_sort_index"})
 STREAM_ARG = "stream"
 ORIGINAL_STREAM_ARG = "original_stream"
@@ -64,6 +67,32 @@ def lane_metadata(lanes: Sequence[Lane]) -> list[msgspec.Raw]:
 
 
 def _moved_slice(event: Event, raw: msgspec.Raw, lane: Lane) -> msgspec.Raw:
+    return _spliced(event, raw, lane) or _reassembled(event, raw, lane)
+
+
+def _spliced(event: Event, raw: msgspec.Raw, lane: Lane) -> msgspec.Raw | None:
+    """The usual case without taking the event apart: integer tid, equal stream argument, flat arguments.
+
+    Quotes inside JSON strings are escaped, so a quoted key followed by a colon can only be a key; each must
+    occur exactly once. None when anything is unusual.
+    """
+    text, args = bytes(raw), bytes(event.args)
+    if type(event.tid) is not int or args.count(b"{") != 1 or text.count(args) != 1:
+        return None
+    place = text.index(args)
+    head, tail = text[:place], text[place + len(args) :]
+    stream = _STREAM_KEY.findall(args)
+    tids = _TID_KEY.findall(head), _TID_KEY.findall(tail)
+    if len(tids[0]) + len(tids[1]) != 1 or len(stream) != 1 or ORIGINAL_STREAM_ARG.encode() in args:
+        return None
+    if int((tids[0] or tids[1])[0]) != event.tid or int(stream[0]) != event.tid:
+        return None
+    tid = b'"tid":%d' % lane.tid
+    moved = _STREAM_KEY.sub(b'"stream":%d,"original_stream":%d' % (lane.tid, event.tid), args)
+    return msgspec.Raw(_TID_KEY.sub(tid, head) + moved + _TID_KEY.sub(tid, tail))
+
+
+def _reassembled(event: Event, raw: msgspec.Raw, lane: Lane) -> msgspec.Raw:
     keys = raw_object(raw) or {}
     keys["tid"] = raw_json(lane.tid)
     args = {} if bytes(event.args) == b"null" else raw_object(event.args)

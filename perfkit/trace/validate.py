@@ -8,37 +8,43 @@ from pathlib import Path
 import msgspec
 
 from perfkit.errors import PerfkitError
-from perfkit.trace.document import raw_object
-from perfkit.trace.events import Event
+from perfkit.trace.document import Document, raw_object
+from perfkit.trace.events import Event, nanoseconds
 from perfkit.trace.lanes import Row
 from perfkit.trace.moving import PLACEMENT_ARGS
 from perfkit.trace.reader import decode_events
 
 
-def require_unchanged(path: Path, before: Sequence[Event], raws: Sequence[msgspec.Raw]) -> list[Event]:
-    """The rewritten events, read back from their text, once they are proven to be the same slices.
+def require_unchanged(document: Document, raws: Sequence[msgspec.Raw]) -> list[Event]:
+    """The slices that were rewritten, read back from their new text, once they are proven to be the same.
 
-    Every slice must come out in the same order with the same name, category, pid, ts, dur and arguments,
-    apart from the arguments that say where it lies.
+    What was not rewritten is the very text of the original. Every other slice must come out in the same
+    order with the same name, category, pid, ts, dur and arguments, apart from those that say where it lies.
 
     Raises:
         PerfkitError: one does not; the fault is perfkit's, and no file is written.
     """
-    after = decode_events(msgspec.Raw(b"[" + b",".join(raws) + b"]"))
-    old = [event for event in before if event.is_slice]
-    new = [event for event in after if event.is_slice]
+    written, known = {id(raw) for raw in raws}, {id(raw) for raw in document.raws}
+    pairs = zip(document.events, document.raws, strict=True)
+    old = [event for event, raw in pairs if event.is_slice and id(raw) not in written]
+    rewritten = b",".join(raw for raw in raws if id(raw) not in known)
+    new = [event for event in decode_events(msgspec.Raw(b"[" + rewritten + b"]")) if event.is_slice]
     if len(old) != len(new):
-        raise _broken(path, f"{len(old)} slices went in and {len(new)} came out")
+        raise _broken(document.path, f"{len(old)} slices went in and {len(new)} came out")
     for one, two in zip(old, new, strict=True):
-        if (one.name, one.cat, one.pid, one.start_ns, one.dur_ns) != (
-            two.name,
-            two.cat,
-            two.pid,
-            two.start_ns,
-            two.dur_ns,
-        ) or not _same_arguments(one, two):
-            raise _broken(path, f"slice {one.name!r} at {one.ts} us changed")
-    return after
+        if not (_same_measurement(one, two) and _same_arguments(one, two)):
+            raise _broken(document.path, f"slice {one.name!r} at {one.ts} us changed")
+    return new
+
+
+def _same_measurement(one: Event, two: Event) -> bool:
+    return (
+        one.name == two.name
+        and one.cat == two.cat
+        and one.pid == two.pid
+        and nanoseconds(one.ts) == nanoseconds(two.ts)
+        and nanoseconds(one.dur) == nanoseconds(two.dur)
+    )
 
 
 def require_disjoint(path: Path, events: Sequence[Event], rows: set[Row], *, tolerance_ns: int) -> int:

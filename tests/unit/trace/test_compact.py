@@ -168,9 +168,9 @@ def test_the_check_notices_any_change(tmp_path: Path, change: dict[str, Any]) ->
     document = read_document(write_trace(tmp_path, [kernel("a", 100, 10)]))
     changed = msgspec.Raw(json.dumps(kernel("a", 100, 10) | change).encode())
     with pytest.raises(PerfkitError, match="nothing was written"):
-        require_unchanged(document.path, document.events, [changed])
+        require_unchanged(document, [changed])
     with pytest.raises(PerfkitError, match="1 slices went in and 0 came out"):
-        require_unchanged(document.path, document.events, [])
+        require_unchanged(document, [])
 
 
 def test_the_check_notices_overlap(tmp_path: Path) -> None:
