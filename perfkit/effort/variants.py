@@ -24,14 +24,17 @@ Parent: v0. Started {today}.
 
 ## Expected
 
-(The predicted number, written before the first run: which time falls from what to what.)
+{expected}
 
 ## Changes
 
 (Each change with its reason.)
 """
 
-_UNWRITTEN = "(Which piece of which stage's table this attacks, and why the change should help.)"
+_HINTS = (
+    "(Which piece of which stage's table this attacks, and why the change should help.)",
+    "(The predicted number, written before the first run: which time falls from what to what.)",
+)
 
 
 def list_variants(folder: Path) -> tuple[str, ...]:
@@ -90,7 +93,9 @@ def new_variant(folder: Path, *, sources: dict[str, bytes], hypothesis: str, tod
         path = variant / relative
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, content)
-    notebook = _NOTEBOOK.format(name=name, today=today.isoformat(), hypothesis=hypothesis or _UNWRITTEN)
+    notebook = _NOTEBOOK.format(
+        name=name, today=today.isoformat(), hypothesis=hypothesis or _HINTS[0], expected=_HINTS[1]
+    )
     write_atomic(variant / NOTES, notebook.encode())
     return variant
 
@@ -105,17 +110,20 @@ def check_name(name: str) -> None:
         )
 
 
-def has_prediction(folder: Path, name: str) -> bool:
-    """Whether the notebook's `Expected` section was filled in with a number before the run."""
+def notebook_section(folder: Path, name: str, heading: str) -> str:
+    """The text below a heading of a variant's notebook; "" while it still holds the printed hint."""
     notes = folder / name / NOTES
     if not notes.is_file():
-        return False
-    section = re.search(r"^## Expected$(.*?)(?=^## |\Z)", notes.read_text(errors="replace"), re.M | re.S)
-    return bool(
-        section
-        and not section.group(1).strip().startswith("(The predicted")
-        and re.search(r"\d", section.group(1))
-    )
+        return ""
+    pattern = rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)"
+    section = re.search(pattern, notes.read_text(errors="replace"), re.M | re.S)
+    text = section.group(1).strip() if section else ""
+    return "" if any(text == hint for hint in _HINTS) else text
+
+
+def has_prediction(folder: Path, name: str) -> bool:
+    """Whether the notebook's `Expected` section was filled in with a number before the run."""
+    return bool(re.search(r"\d", notebook_section(folder, name, "Expected")))
 
 
 def _replaced(relative: Path) -> str:

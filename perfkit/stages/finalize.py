@@ -1,0 +1,91 @@
+"""finalize: findings.md, the PR texts and the plots, from what the effort has recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perfkit.effort import Effort
+from perfkit.errors import PerfkitError
+from perfkit.report.comparison_md import comparison_md
+from perfkit.report.findings_md import findings_md, verdict_line
+from perfkit.report.lint import lint_pull_request
+from perfkit.report.model import Findings
+from perfkit.report.pairs import best_change
+from perfkit.report.plots import floors_png, providers_png, variants_png
+from perfkit.report.pull_request import pull_requests
+from perfkit.stages.answer import StageReport
+from perfkit.stages.evidence import findings_of
+from perfkit.stages.peaks import ensure_peaks
+from perfkit.stages.request import StageRequest
+from perfkit.stages.running import Say, dry_run, opened
+from perfkit.stages.session import Session, prepare
+from perfkit.stages.tables import comparison_table
+
+
+def run(request: StageRequest, *, say: Say) -> StageReport:
+    """Writes the report of what is recorded; measures nothing but missing peaks.
+
+    Raises:
+        PerfkitError: nothing is recorded to report yet.
+    """
+    session = prepare(request)
+    if request.dry_run:
+        return dry_run((), session=session)
+    with opened(session, say=say) as effort:
+        return finalize(session, effort=effort, say=say)
+
+
+def finalize(session: Session, *, effort: Effort, say: Say) -> StageReport:
+    """Writes pr/, plots/ and findings.md, and brings comparison.md up to date with the verdicts."""
+    peaks = ensure_peaks(session.device, request=session.request, say=say)
+    findings = findings_of(session, effort=effort, peaks=peaks)
+    if not findings.comparison.rows:
+        raise PerfkitError(
+            f"There is nothing to report about {session.target.name} yet.",
+            why=f"{session.folder} holds no result of `bench` under these options and versions.",
+            do=f"Run `perfkit bench {session.resolved.text}` first, or `perfkit investigate`.",
+        )
+    plots = _write_plots(findings, effort)
+    texts, complaints = _write_pull_requests(findings, effort)
+    report = findings_md(
+        findings,
+        plots=tuple(str(path.relative_to(effort.folder)) for path in plots),
+        pr_files=tuple(str(path.relative_to(effort.folder)) for path in texts),
+    )
+    files = [
+        effort.write("findings.md", report),
+        effort.write("comparison.md", comparison_md(findings.comparison)),
+        *texts,
+        *plots,
+    ]
+    headline = verdict_line(findings, best_change(findings))
+    effort.note("Finalized", headline)
+    return StageReport(
+        headline=headline,
+        tables=(comparison_table(findings.comparison),),
+        document={"effort": str(effort.folder), "headline": headline, "files": [str(path) for path in files]},
+        files=tuple(files),
+        warnings=complaints,
+    )
+
+
+def _write_plots(findings: Findings, effort: Effort) -> list[Path]:
+    pngs: dict[str, bytes | None] = {
+        f"floors-{case}.png": floors_png(findings.pieces, conditions=findings.conditions, case=case)
+        for case in dict.fromkeys(piece.case for piece in findings.pieces)
+    }
+    pngs["variants.png"] = variants_png(findings.comparison)
+    pngs["providers.png"] = providers_png(findings.providers, conditions=findings.conditions)
+    return [effort.write(f"plots/{name}", data) for name, data in pngs.items() if data is not None]
+
+
+def _write_pull_requests(findings: Findings, effort: Effort) -> tuple[list[Path], tuple[str, ...]]:
+    """The texts, without those of an earlier finalize whose change is no longer the best."""
+    for old in sorted((effort.folder / "pr").glob("*.md")):
+        old.unlink()
+    paths, complaints = [], []
+    for request in pull_requests(findings):
+        path = effort.write(f"pr/{request.file_name}", request.text)
+        paths.append(path)
+        complaints += [f"{path}: {complaint}" for complaint in lint_pull_request(request.text)]
+    return paths, tuple(complaints)
