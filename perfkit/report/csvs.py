@@ -51,13 +51,14 @@ def comparison_csv(rows: Sequence[ComparisonRow]) -> str:
 
 _PIECE_COLUMNS = (
     *("case", "island", "kind", "phase", "num_ops", "ops", "modules", "source_lines"),
-    *("measured_us", "floor_us", "unfused_floor_us"),
+    *("measured_us", "floor_us", "unfused_floor_us", "bound", "num_bytes", "num_flops", "flags"),
 )
 
 
 def _piece(p: Piece) -> tuple[Cell, ...]:
     where = (p.case, p.name, p.kind, p.phase, p.num_ops, p.ops, "; ".join(p.modules), "; ".join(p.sources))
-    return (*where, p.measured_us, p.floor_us, p.unfused_floor_us)
+    floor = (p.measured_us, p.floor_us, p.unfused_floor_us)
+    return (*where, *floor, p.bound, p.num_bytes, p.num_flops, "; ".join(p.flags))
 
 
 def _over_floor(piece: Piece) -> float | None:

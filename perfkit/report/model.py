@@ -109,7 +109,14 @@ class Piece:
     """Op names in order, for people: `mul, add, rsqrt`."""
     modules: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    """`llama3_block.py:41 apply_rope`, most costly first."""
+    """`llama3_block.py:41 apply_rope`, in execution order."""
+    bound: str = ""
+    """Which ceiling sets the floor: `launch`, `bytes`, `flops` or `unknown`."""
+    num_bytes: int | None = None
+    """External bytes, read and written."""
+    num_flops: int | None = None
+    flags: tuple[str, ...] = ()
+    """`fits_cache`, `below_floor`, and what weakens the floor."""
 
     @property
     def gain_us(self) -> float | None:

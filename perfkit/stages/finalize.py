@@ -16,9 +16,11 @@ from perfkit.report.pull_request import pull_requests
 from perfkit.stages.answer import StageReport
 from perfkit.stages.evidence import findings_of
 from perfkit.stages.peaks import ensure_peaks
+from perfkit.stages.plans import plan_bench
 from perfkit.stages.request import StageRequest
 from perfkit.stages.running import Say, dry_run, opened
 from perfkit.stages.session import Session, prepare
+from perfkit.stages.slots import planned_records
 from perfkit.stages.tables import comparison_table
 
 
@@ -37,14 +39,14 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
 
 def finalize(session: Session, *, effort: Effort, say: Say) -> StageReport:
     """Writes pr/, plots/ and findings.md, and brings comparison.md up to date with the verdicts."""
-    peaks = ensure_peaks(session.device, request=session.request, say=say)
-    findings = findings_of(session, effort=effort, peaks=peaks)
-    if not findings.comparison.rows:
+    if not planned_records(plan_bench(session), effort=effort, session=session.key):
         raise PerfkitError(
             f"There is nothing to report about {session.target.name} yet.",
             why=f"{session.folder} holds no result of `bench` under these options and versions.",
             do=f"Run `perfkit bench {session.resolved.text}` first, or `perfkit investigate`.",
         )
+    peaks = ensure_peaks(session.device, request=session.request, say=say)
+    findings = findings_of(session, effort=effort, peaks=peaks)
     plots = _write_plots(findings, effort)
     texts, complaints = _write_pull_requests(findings, effort)
     report = findings_md(

@@ -15,6 +15,7 @@ from perfkit.stages.profile import profile_of, write_profile
 from perfkit.stages.request import StageRequest
 from perfkit.stages.running import Say, dry_run, opened
 from perfkit.stages.session import Session, prepare
+from perfkit.stages.slots import planned_records
 from perfkit.stages.tables import candidates_table
 
 
@@ -33,14 +34,13 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
 
 def rank(session: Session, *, effort: Effort, say: Say) -> StageReport:
     """Writes candidates.csv and the table in profile.md."""
+    if not planned_records(plan_ideal(session) or plan_profile(session), effort=effort, session=session.key):
+        raise _nothing_recorded(session)
     peaks = ensure_peaks(session.device, request=session.request, say=say)
     analysis = analyse(session, effort=effort, peaks=peaks)
-    if not analysis.pieces:
-        raise nothing_recorded(session)
     files = [effort.write("candidates.csv", candidates_csv(analysis.candidates))]
-    if plan_profile(session):
-        found = profile_of(session, effort=effort, peaks=peaks, analysis=analysis)
-        files.append(write_profile(effort, found))
+    found = profile_of(session, effort=effort, peaks=peaks, analysis=analysis)
+    files.append(write_profile(effort, found))
     effort.note("Ranked", *_top_lines(analysis))
     return StageReport(
         headline=_headline(analysis),
@@ -51,7 +51,7 @@ def rank(session: Session, *, effort: Effort, say: Say) -> StageReport:
     )
 
 
-def nothing_recorded(session: Session) -> PerfkitError:
+def _nothing_recorded(session: Session) -> PerfkitError:
     """What to say when a stage needs an earlier one."""
     earlier = "ideal" if plan_ideal(session) else "profile"
     return PerfkitError(
