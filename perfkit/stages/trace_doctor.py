@@ -58,6 +58,6 @@ def _table(diagnosis: Diagnosis) -> Table:
         columns=("at fault", "finding", "count", "first at", "advice"),
         rows=tuple((f.fault, f.what, str(f.count), f.where, f.advice) for f in diagnosis.findings),
         notes=(
-            "At fault: file = does not load, number = a result is wrong, viewer = hidden, note = normal.",
+            "At fault: file = does not load; number = results are wrong; viewer = hidden; note = normal.",
         ),
     )

@@ -19,6 +19,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 BOM = codecs.BOM_UTF8
 LARGEST_EXACT_US = 2.0**43
 """Above this many microseconds (102 days) neighbouring doubles lie more than a nanosecond apart."""
+LARGEST_US = 2**62 // 1000
+"""Starts and durations above this (146 years) do not fit into 64-bit nanoseconds when added."""
 _CHUNK = 1 << 22
 _HEADER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _EVENTS = msgspec.json.Decoder(list[Event])
@@ -107,11 +109,24 @@ def _split(data: memoryview, path: Path) -> tuple[dict[str, msgspec.Raw], msgspe
 
 
 def decode_events(events_json: msgspec.Raw) -> list[Event]:
-    """Typed events, with times that a double cannot hold kept digit by digit."""
+    """Typed events, with times that a double cannot hold kept digit by digit.
+
+    Raises:
+        msgspec.DecodeError: the text is no list of events, or a time is out of all reason.
+    """
     events = _EVENTS.decode(events_json)
-    if any(type(e.ts) is float and abs(e.ts) > LARGEST_EXACT_US for e in events):
+    late = [i for i, e in enumerate(events) if _is_beyond(e.ts, LARGEST_EXACT_US)]
+    lost = [i for i, e in enumerate(events) if e.dur is not None and _is_beyond(e.dur, LARGEST_US)]
+    lost += [i for i in late if _is_beyond(events[i].ts, LARGEST_US)]
+    if lost:
+        raise msgspec.ValidationError(f"Time beyond 64-bit nanoseconds - at `$[{lost[0]}]`")
+    if any(type(events[i].ts) is float for i in late):
         return list(_DECIMAL_EVENTS.decode(events_json))
     return events
+
+
+def _is_beyond(time_us: int | float | None, limit_us: float) -> bool:
+    return time_us is not None and not -limit_us <= time_us <= limit_us
 
 
 def _require_utf8(path: Path, data: bytes) -> None:
