@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -33,15 +34,25 @@ def user_line() -> str:
     return ""
 
 
+def owners() -> Iterator[int]:
+    """Identities of the objects whose methods are running, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        names = frame.f_code.co_varnames
+        if frame.f_code.co_argcount and names[0] == "self" and "self" in frame.f_locals:
+            yield id(frame.f_locals["self"])
+        frame = frame.f_back
+
+
 @functools.cache
 def is_users(file: str) -> bool:
     """Whether a file is the user's; the longest folder that fits decides."""
-    fitting = [folder for folder in _owners() if file.startswith(folder)]
-    return _owners()[max(fitting, key=len)] if fitting else True
+    fitting = [folder for folder in _folders() if file.startswith(folder)]
+    return _folders()[max(fitting, key=len)] if fitting else True
 
 
 @functools.cache
-def _owners() -> dict[str, bool]:
+def _folders() -> dict[str, bool]:
     standard = sysconfig.get_path("stdlib") + "/"
     perfkit = _folder("perfkit")
     owners = {

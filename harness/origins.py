@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 
 from perfkit.wire.ledger import Phase
 
-from .frames import user_line
+from .frames import owners, user_line
 from .torch_private import graph_task, next_sequence_number, running_node
 
 _WRAPPERS = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"})
@@ -48,7 +47,6 @@ class Origins:
         self._running: list[tuple[str, int]] = []
         self._nodes: dict[tuple[int, int], tuple[Origin, int]] = {}
         self._next: dict[int, int] = {}
-        self._modules_at: defaultdict[str, set[str]] = defaultdict(set)
         self._home = threading.get_ident()
 
     @contextlib.contextmanager
@@ -71,10 +69,8 @@ class Origins:
         task = graph_task()
         if task < 0:
             origin = Origin("forward", self._running[-1][0] if self._running else "", user_line())
-            self._modules_at[origin.source].add(origin.module)
         elif torch.is_grad_enabled() or self._in_recomputed_module():
-            source = user_line()
-            origin = Origin("recompute", self._recomputed_module(source, task), source)
+            origin = Origin("recompute", self._recomputed_module(task), user_line())
         else:
             self._next[threading.get_ident()] = next_sequence_number()
             return self._of_running_node(task)
@@ -86,14 +82,13 @@ class Origins:
         where it is off, a module that was entered during backward tells."""
         return bool(self._running and self._running[-1][1] >= 0)
 
-    def _recomputed_module(self, source: str, task: int) -> str:
+    def _recomputed_module(self, task: int) -> str:
         """The module that runs again. A checkpoint around a module's forward calls no hook of that module:
-        then the one that ran this line before, and that holds the node which asked for the recompute."""
+        then the one whose method is running, else the one of the node that asked for the recompute."""
         if self._in_recomputed_module():
             return self._running[-1][0]
-        asking = self._of_running_node(task).module
-        around = [m for m in self._modules_at[source] if f"{asking}.".startswith(f"{m}." if m else "")]
-        return max(around, key=len, default="")
+        running = next((self._module_names[i] for i in owners() if i in self._module_names), None)
+        return self._of_running_node(task).module if running is None else running
 
     def _claim_nodes(self, origin: Origin, task: int) -> None:
         """Gives the nodes made since the last op to this one. A Function's node precedes its inner ops."""
