@@ -40,21 +40,30 @@ def profiled_run(
     cache: CacheState,
     num_steps: int,
     prepare: Call | None = None,
+    trace_file: Path | None = None,
 ) -> KernelRun:
     """Kernels per step over `num_steps` profiled calls; what `prepare` launches in front is not counted.
 
     CUDA: without `prepare`, calls run back to back under one profile; with it, each call has a profile of
     its own. Only device activity is recorded, which leaves the host almost as fast as without a profiler.
     CPU: all calls run under one profile, each inside a marked range, after one that is not counted.
+    `trace_file` keeps the profile; only for CUDA without `prepare`, where there is exactly one.
     """
     if device.type == "cuda":
-        uses = _on_gpu(call, device=device, num_steps=num_steps, prepare=prepare)
+        uses = _on_gpu(call, device=device, num_steps=num_steps, prepare=prepare, trace_file=trace_file)
     else:
         uses = _on_cpu(call, num_steps=num_steps, prepare=prepare)
     return kernel_run(uses, direction=direction, cache=cache, num_steps=num_steps)
 
 
-def _on_gpu(call: Call, *, device: torch.device, num_steps: int, prepare: Call | None) -> Uses:
+def _on_gpu(
+    call: Call,
+    *,
+    device: torch.device,
+    num_steps: int,
+    prepare: Call | None,
+    trace_file: Path | None = None,
+) -> Uses:
     uses: Uses = []
     for _ in range(1 if prepare is None else num_steps):
         if prepare is not None:
@@ -64,6 +73,8 @@ def _on_gpu(call: Call, *, device: torch.device, num_steps: int, prepare: Call |
             for _ in range(num_steps if prepare is None else 1):
                 call()
             torch.cuda.synchronize(device)
+        if trace_file is not None:
+            profiler.export_chrome_trace(str(trace_file))
         uses += device_uses(trace_events(profiler))
     return uses
 

@@ -27,6 +27,7 @@ from ..targets import KernelTarget, LayerTarget
 
 LEDGER_FILE = "ledger.json"
 TRACE_FILE = "trace.json.gz"
+PLAIN_TRACE_FILE = "plain.json.gz"
 
 
 def run(spec: Spec, *, slot_dir: Path) -> tuple[Costs, Environment]:
@@ -69,14 +70,23 @@ def _leaves(target: LayerTarget | KernelTarget) -> dict[str, torch.Tensor]:
 def _profiled(spec: Spec, step: Callable[[], Any], *, ledger: Ledger, trace_file: Path) -> Costs:
     device, num_steps = torch.device(spec.device), spec.measure.num_profiled_steps
     labelled = None
+    plain_file = trace_file.with_name(PLAIN_TRACE_FILE)
     with force_eager(), quiet():
-        plain = profiled_run(step, device=device, direction="full", cache="warm", num_steps=num_steps)
+        plain = profiled_run(
+            step,
+            device=device,
+            direction="full",
+            cache="warm",
+            num_steps=num_steps,
+            trace_file=plain_file if device.type == "cuda" else None,
+        )
         if spec.measure.labelled_trace:
             labelled = labelled_run(step, device=device, num_steps=num_steps, trace_file=trace_file)
     names = tuple(op.name for op in ledger.ops)
     return Costs(
         ledger_file=LEDGER_FILE,
         trace_file=TRACE_FILE if labelled else "",
+        plain_trace_file=PLAIN_TRACE_FILE if plain_file.is_file() else "",
         num_ops=len(ledger.ops),
         num_traced_steps=num_steps if labelled else 0,
         plain_kernel_time_us=plain.time_us,

@@ -13,7 +13,7 @@ from perfkit.stages.kernel_pieces import kernel_pieces
 from perfkit.stages.plans import plan_ideal, plan_profile
 from perfkit.stages.session import Session
 from perfkit.stages.slots import planned_records
-from perfkit.trace import label_times, read_trace
+from perfkit.trace import LabelTimes, label_times, read_trace
 from perfkit.wire.codec import decode
 from perfkit.wire.ledger import Ledger
 from perfkit.wire.payloads import Costs, Peaks
@@ -64,7 +64,10 @@ def analyse(session: Session, *, effort: Effort, peaks: Peaks) -> Analysis:
 def _analyse_layer(record: SlotRecord, costs: Costs, *, slot_dir: Path, peaks: Peaks) -> Analysis:
     case = record.spec.case.name if record.spec.case else ""
     ledger = decode((slot_dir / costs.ledger_file).read_bytes(), Ledger)
-    times = label_times(read_trace(slot_dir / costs.trace_file), num_steps=costs.num_traced_steps)
+    plain = read_trace(slot_dir / costs.plain_trace_file) if costs.plain_trace_file else None
+    times = label_times(
+        read_trace(slot_dir / costs.trace_file), num_steps=costs.num_traced_steps, plain=plain
+    )
     units = floors.find_units(ledger)
     attribution = floors.attribute(
         units, times.times_us, unattributed_us=times.unattributed_us, total_us=times.total_us
@@ -75,7 +78,7 @@ def _analyse_layer(record: SlotRecord, costs: Costs, *, slot_dir: Path, peaks: P
         pieces=tuple(_piece(case, row) for row in rows),
         candidates=tuple(_candidates(case, rows, total_us=times.total_us)),
         closures=(Closure(case=case, total_us=closed.total_us, attributed_us=closed.attributed_us),),
-        notes=tuple(_notes(case, costs, rows)),
+        notes=tuple(_notes(case, costs, rows, times)),
     )
 
 
@@ -100,10 +103,11 @@ def _piece(case: str, row: floors.Row) -> Piece:
 
 
 def _candidates(case: str, rows: Sequence[floors.Row], *, total_us: float) -> Iterator[Candidate]:
-    """Islands first: they are what a rewrite or a region can win. Cut ops follow, ranked among themselves."""
+    """What is worth it comes first, islands before cut ops: an island is what a rewrite or a region can win."""
     islands = floors.rank(rows, total_us=total_us, among="islands")
     cut_ops = floors.rank(rows, total_us=total_us, among="cut_ops")
-    for place, candidate in enumerate((*islands, *cut_ops), start=1):
+    ordered = sorted((*islands, *cut_ops), key=lambda candidate: not candidate.worthwhile)
+    for place, candidate in enumerate(ordered, start=1):
         yield Candidate(
             rank=place,
             piece=_grouped(case, candidate),
@@ -152,13 +156,15 @@ def _kernel_candidates(pieces: Sequence[Piece]) -> Iterator[Candidate]:
         )
 
 
-def _notes(case: str, costs: Costs, rows: Sequence[floors.Row]) -> Iterator[str]:
+def _notes(case: str, costs: Costs, rows: Sequence[floors.Row], times: LabelTimes) -> Iterator[str]:
     for note in costs.notes:
         yield f"{case}: {note}"
     if not costs.same_ops:
         yield f"{case}: the labelled steps ran other ops than the ledger step; times per piece are doubtful."
+    if costs.plain_trace_file and times.times_from == "labelled":
+        yield f"{case}: the labelled steps ran other kernels than the plain ones, so theirs are used."
     change = costs.labelled_kernel_time_us / costs.plain_kernel_time_us - 1
-    if abs(change) > LABELLING_LIMIT:
+    if abs(change) > LABELLING_LIMIT and times.times_from == "labelled":
         yield (
             f"{case}: with labels a step's kernels took {change:+.1%} of their time without "
             f"({costs.labelled_kernel_time_us:.0f} us against {costs.plain_kernel_time_us:.0f} us)."

@@ -106,12 +106,8 @@ def _compile_limits(records: Sequence[SlotRecord]) -> Iterator[str]:
 
 def _not_tested(session: Session) -> Iterator[str]:
     yield f"dtypes other than {session.dtype}"
-    yield "more than one device or rank"
     if session.is_layer:
-        yield "a loss curve"
         yield f"activation checkpointing other than {session.measure.checkpoint}"
         yield "graph counts over all shapes and under no_grad"
-    if session.device == "cpu":
-        yield "a GPU: CUDA graphs, kernel times and peak memory"
     if not session.measure.graph and session.device != "cpu":
         yield "CUDA graph replay (--no-graph)"

@@ -47,7 +47,6 @@ def rank(session: Session, *, effort: Effort, say: Say) -> StageReport:
         tables=(candidates_table(analysis.candidates),),
         document={"effort": str(effort.folder), "candidates": msgspec.to_builtins(analysis.candidates)},
         files=tuple(files),
-        warnings=analysis.notes,
     )
 
 

@@ -117,7 +117,7 @@ def _files_present(record: SlotRecord, slot_dir: Path) -> bool:
     payload = record.result.payload
     match payload:
         case Costs():
-            needed = [payload.ledger_file, payload.trace_file]
+            needed = [payload.ledger_file, payload.trace_file, payload.plain_trace_file or payload.trace_file]
         case StepTimes() if payload.trace_file:
             needed = [payload.trace_file]
         case StepTimes() | Peaks() | Verified():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from perfkit.trace.events import RANGE_CATS, Event
 from perfkit.trace.kernels import has_device
@@ -40,6 +41,8 @@ class LabelTimes:
     num_steps: int
     num_unlinked: float
     """Device slices per step whose launch call is not in the trace; they are unattributed."""
+    times_from: Literal["labelled", "plain"] = "labelled"
+    """Which run the times are of; the labels are always of the labelled one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,20 @@ class _Piece:
     time_ns: int
 
 
-def label_times(trace: Trace, *, prefix: str = LABEL_PREFIX, num_steps: int | None = None) -> LabelTimes:
+def label_times(
+    trace: Trace,
+    *,
+    prefix: str = LABEL_PREFIX,
+    num_steps: int | None = None,
+    plain: Trace | None = None,
+) -> LabelTimes:
     """Device time of each label: slice -> correlation -> launch call -> innermost label of its thread.
 
     Without device slices: self time of the CPU ops inside each label. Labels may repeat in every step.
+
+    Labels slow the host down, the GPU idles between kernels, stays cooler and runs them faster than the real
+    step does. `plain` is a trace of the same steps without labels: where its kernels have the same names in
+    the same order, its durations are taken, kernel by kernel.
 
     Raises:
         PerfkitError: the number of steps is unknown or differs from `num_steps`.
@@ -61,13 +74,17 @@ def label_times(trace: Trace, *, prefix: str = LABEL_PREFIX, num_steps: int | No
     labels = [
         e for e in trace.events if e.cat in RANGE_CATS and e.is_slice and _index(e.name, prefix) is not None
     ]
-    if has_device(trace):
-        pieces, num_unlinked = _device_pieces(trace, labels, prefix)
-        labelling_ns = 0
-    else:
+    if not has_device(trace):
         pieces, labelling_ns = _op_pieces(trace, labels, prefix)
-        num_unlinked = 0
-    return _summed(pieces, steps=steps, labelling_ns=labelling_ns, num_unlinked=num_unlinked)
+        return _summed(pieces, steps=steps, labelling_ns=labelling_ns)
+    pieces, num_unlinked = _device_pieces(trace, labels, prefix)
+    retimed = _retimed(pieces, plain) if plain is not None else None
+    return _summed(
+        retimed or pieces,
+        steps=steps,
+        num_unlinked=num_unlinked,
+        times_from="plain" if retimed else "labelled",
+    )
 
 
 def _index(name: str, prefix: str) -> int | None:
@@ -76,12 +93,23 @@ def _index(name: str, prefix: str) -> int | None:
 
 
 def _device_pieces(trace: Trace, labels: list[Event], prefix: str) -> tuple[list[_Piece], int]:
+    """The slices in the order in which they ran, and how many of them have no launch call."""
     slices = device_slices(trace)
-    linked = [s for s in slices if s.launch is not None]
-    found = innermost(labels, (s.launch for s in linked if s.launch), lambda e: _index(e.name, prefix))
-    pieces = [_Piece(found.get(i), s.event.name, s.event.dur_ns) for i, s in enumerate(linked)]
-    unlinked = [_Piece(None, s.event.name, s.event.dur_ns) for s in slices if s.launch is None]
-    return pieces + unlinked, len(unlinked)
+    linked = [(i, s.launch) for i, s in enumerate(slices) if s.launch is not None]
+    found = innermost(labels, (launch for _, launch in linked), lambda e: _index(e.name, prefix))
+    label_of = {i: found.get(position) for position, (i, _) in enumerate(linked)}
+    pieces = [_Piece(label_of.get(i), s.event.name, s.event.dur_ns) for i, s in enumerate(slices)]
+    return pieces, len(slices) - len(linked)
+
+
+def _retimed(pieces: list[_Piece], plain: Trace) -> list[_Piece] | None:
+    """The pieces with the durations of the plain run; None where it did not run the same kernels in order."""
+    events = [piece.event for piece in device_slices(plain)]
+    if [event.name for event in events] != [piece.name for piece in pieces]:
+        return None
+    return [
+        _Piece(piece.label, piece.name, event.dur_ns) for piece, event in zip(pieces, events, strict=True)
+    ]
 
 
 def _op_pieces(trace: Trace, labels: list[Event], prefix: str) -> tuple[list[_Piece], int]:
@@ -113,7 +141,14 @@ def _outer(ops: list[Event], holding: set[int]) -> set[int]:
     return outer
 
 
-def _summed(pieces: list[_Piece], *, steps: int, labelling_ns: int, num_unlinked: int) -> LabelTimes:
+def _summed(
+    pieces: list[_Piece],
+    *,
+    steps: int,
+    labelling_ns: int = 0,
+    num_unlinked: int = 0,
+    times_from: Literal["labelled", "plain"] = "labelled",
+) -> LabelTimes:
     members: dict[int | None, list[_Piece]] = defaultdict(list)
     for piece in pieces:
         members[piece.label].append(piece)
@@ -128,6 +163,7 @@ def _summed(pieces: list[_Piece], *, steps: int, labelling_ns: int, num_unlinked
         labelling_us=labelling_ns / steps / 1000,
         num_steps=steps,
         num_unlinked=num_unlinked / steps,
+        times_from=times_from,
     )
 
 

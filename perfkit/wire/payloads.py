@@ -97,6 +97,8 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True, tag_field="program", tag=
     ledger_file: str
     trace_file: str
     """Labelled trace: every op wrapped in a `pk:<op index>` range."""
+    plain_trace_file: str = ""
+    """CUDA: device activity of as many steps without labels, whose durations the labels are joined to."""
     num_ops: int
     num_traced_steps: int
     plain_kernel_time_us: float
@@ -161,8 +163,8 @@ class TensorCheck(msgspec.Struct, frozen=True, kw_only=True):
     rel_l2_reference: float | None = None
     digest_target: str = ""
     max_ulp: float | None = None
-    """Largest distance between target and golden rounded to the dtype, in units of its spacing there: 0 is
-    rounded correctly. None where the dtype has no spacing."""
+    """Largest distance between target and golden rounded to the dtype, in units of its spacing there (1
+    for integers): 0 is rounded correctly."""
 
 
 class CheckedCase(msgspec.Struct, frozen=True, kw_only=True):

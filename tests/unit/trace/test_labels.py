@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perfkit.trace import label_times
+from perfkit.trace import LabelTimes, label_times
 from tests.support.traces import annotation, kernel, launch, make_trace, op
 
 
@@ -82,3 +82,28 @@ def test_a_thousand_nested_labels_close(tmp_path: Path) -> None:
     assert len(times.times_us) == 1000
     assert times.unattributed_us == 0
     assert times.total_us == pytest.approx(333.0)
+
+
+def labelled_and_plain(tmp_path: Path, *, plain_names: tuple[str, ...]) -> LabelTimes:
+    events = [annotation("pk:0", 10, 10), annotation("pk:1", 30, 10)]
+    events += [launch(1, 12), launch(2, 32), launch(3, 50)]
+    events += [kernel("a", 100, 5, correlation=1), kernel("b", 110, 7, correlation=2)]
+    events += [kernel("c", 120, 9, correlation=3)]
+    (tmp_path / "labelled").mkdir()
+    (tmp_path / "plain").mkdir()
+    plain = make_trace(tmp_path / "plain", [kernel(n, 10 * i, 8 + i) for i, n in enumerate(plain_names)])
+    return label_times(make_trace(tmp_path / "labelled", events), num_steps=1, plain=plain)
+
+
+def test_durations_come_from_the_plain_run_when_it_ran_the_same_kernels(tmp_path: Path) -> None:
+    times = labelled_and_plain(tmp_path, plain_names=("a", "b", "c"))
+    assert times.times_from == "plain"
+    assert times.times_us == {0: 8.0, 1: 9.0}
+    assert (times.unattributed_us, times.total_us) == (10.0, 27.0)
+
+
+@pytest.mark.parametrize("names", [("a", "c", "b"), ("a", "b"), ("a", "b", "c", "d")])
+def test_a_plain_run_of_other_kernels_is_not_joined(tmp_path: Path, names: tuple[str, ...]) -> None:
+    times = labelled_and_plain(tmp_path, plain_names=names)
+    assert times.times_from == "labelled"
+    assert times.times_us == {0: 5.0, 1: 7.0}
