@@ -36,7 +36,8 @@ _METHODS = {
     "chalf": "cdouble",
 }
 _CASTS = {getattr(torch.Tensor, name): getattr(torch.Tensor, wider) for name, wider in _METHODS.items()}
-_BIT_CASTS = (torch.Tensor.view,)
+_LEFT_ALONE = (torch.Tensor.view, torch.promote_types, torch.result_type, torch.can_cast)
+"""A view of the same bits, and questions about dtypes."""
 
 
 @dataclass
@@ -85,7 +86,7 @@ class _WidenCasts(TorchFunctionMode):
             self._found.widened.add(_name(func))
             return wider(*args, **kwargs)
         given = [*args, *kwargs.values()]
-        if func not in _BIT_CASTS and any(isinstance(a, torch.dtype) and a in WIDER for a in given):
+        if func not in _LEFT_ALONE and any(isinstance(a, torch.dtype) and a in WIDER for a in given):
             self._found.widened.add(_name(func))
             args = tuple(_wider(a) for a in args)
             kwargs = {key: _wider(a) for key, a in kwargs.items()}

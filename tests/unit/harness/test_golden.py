@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from perfkit_harness.golden import load_state
 from perfkit_harness.programs.verify_numerics import run
+from torch import nn
 
 from perfkit.errors import PerfkitError
 from perfkit.numerics import Judgement, Verdict, judge
@@ -284,6 +287,32 @@ def target(x):
         "output": Verdict.PASS,
         "grad:x": Verdict.FAIL,
     }
+
+
+def test_state_is_copied_by_name_and_other_parameters_are_refused() -> None:
+    source, module = nn.Linear(3, 2), nn.Linear(3, 2)
+    parameters = {name: p.detach() for name, p in source.named_parameters()}
+    module.register_buffer("table", torch.zeros(1))
+    assert load_state(module, parameters, {"freqs": torch.zeros(2)}) == ["freqs", "table"]
+    assert torch.equal(module.weight, source.weight)
+    with pytest.raises(PerfkitError, match="different parameters: bias"):
+        load_state(nn.Linear(3, 2, bias=False), parameters, {})
+    with pytest.raises(PerfkitError, match="different parameters: bias, weight"):
+        load_state(nn.Linear(3, 4), parameters, {})
+
+
+def test_a_golden_run_that_is_too_large_says_so(tmp_path: Path) -> None:
+    full = "import torch\n" + _KERNEL.replace(
+        "def reference(score, value):\n",
+        "def reference(score, value):\n"
+        "    if score.dtype == torch.float64:\n"
+        "        raise torch.OutOfMemoryError('CUDA out of memory.')\n",
+    )
+    spec = kernel_spec(
+        write(tmp_path / "k.py", full), values={"rows": 4, "dim": 2}, subject=Subject(provider="target")
+    )
+    with pytest.raises(PerfkitError, match="The golden run of toy, case tiny does not fit into memory"):
+        run(spec, slot_dir=tmp_path)
 
 
 def test_fp64_cannot_be_verified(tmp_path: Path) -> None:
