@@ -76,6 +76,7 @@ class DeviceArgs(msgspec.Struct, gc=False, frozen=True):
     correlation: int | str | None = None
     stream: int | str | None = None
     device: int | str | None = None
+    external: int | str | None = msgspec.field(name="External id", default=None)
     collective: str | None = msgspec.field(name="Collective name", default=None)
 
 
