@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch.utils.flop_counter import flop_registry
 
 from .op_kinds import kind_of, packet_name
 from .traffic import bind, tensors_in
@@ -70,6 +69,9 @@ def _gemm_flops(
     if name in ("_grouped_mm", "_scaled_grouped_mm"):
         a, b = list(tensors_in(args))[:2]
         return _grouped_flops(a, b, out)
+    # Imports Triton, which must not happen before the target chose whether to interpret its kernels.
+    from torch.utils.flop_counter import flop_registry
+
     packet = getattr(torch.ops.aten, name, None)
     if packet not in flop_registry:
         return 0

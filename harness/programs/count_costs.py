@@ -41,7 +41,7 @@ def run(spec: Spec, *, slot_dir: Path) -> tuple[Costs, Environment]:
     step = _eager_step(spec, target)
     leaves = _leaves(target)
     module = target.module if isinstance(target, LayerTarget) else None
-    for _ in range(spec.measure.num_warmup_steps):
+    for _ in range(max(1, spec.measure.num_warmup_steps)):
         with force_eager():
             step()
     ledger = record_ledger(step, module=module, leaves=leaves)
@@ -100,6 +100,8 @@ def _notes(spec: Spec, ledger: Ledger) -> tuple[str, ...]:
     notes = []
     if spec.subject.tree != "eager" or spec.subject.provider == "compile":
         notes.append(f"Ops and their times are those of the eager step, not of {spec.subject.label}.")
+    if any(op.name.startswith("flex_attention") for op in ledger.ops):
+        notes.append("flex_attention ran its unfused eager form, which nobody would use: ignore its time.")
     unknown = sorted({op.name for op in ledger.ops if not op.known_traffic})
     if unknown:
         notes.append(f"No floor can be stated for {', '.join(unknown)}: what they read and write is unknown.")
