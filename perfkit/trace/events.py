@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 
@@ -77,6 +78,7 @@ class DeviceArgs(msgspec.Struct, gc=False, frozen=True):
     stream: int | str | None = None
     device: int | str | None = None
     external: int | str | None = msgspec.field(name="External id", default=None)
+    process_group: Any = msgspec.field(name="Process Group Ranks", default=None)
     collective: str | None = msgspec.field(name="Collective name", default=None)
 
 
