@@ -25,7 +25,7 @@ PIDS_PER_RANK = 1000
 _ID_ARGS = ("correlation", "External id", "external id")
 _ID_ARG = re.compile(rb'"(correlation|External id|external id)"(\s*:\s*)(\d+)(?=\s*[,}])')
 TRUSTED_RESIDUAL_NS = 1_000_000
-"""Ends of one collective agree within tens of microseconds; a millisecond apart they are of different ones."""
+"""Ends of one collective agree within tens of microseconds; a millisecond apart, two are paired wrongly."""
 
 
 class RankRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,7 +251,6 @@ def _header(by_rank: dict[int, Document], order: Sequence[int], base_ns: int | N
     if base_ns is not None:
         header["baseTimeNanoseconds"] = raw_json(base_ns)
     ranks = [
-        {"rank": rank, "path": Path(by_rank[rank].path).name, "header": by_rank[rank].header}
-        for rank in order
+        {"rank": rank, "path": by_rank[rank].path.name, "header": by_rank[rank].header} for rank in order
     ]
     return header | {"perfkit": raw_json({"merged_ranks": ranks})}
