@@ -9,7 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
+import torch
+import torch.utils.checkpoint
+
 _HARNESS = str(Path(__file__).resolve().parent) + "/"
+_FUNCTION_FILE = str(torch.autograd.function.__file__)
+_CHECKPOINT_FILE = str(torch.utils.checkpoint.__file__)
 _LIBRARIES = ("torch", "triton", "perfkit")
 
 
@@ -32,6 +37,25 @@ def user_line() -> str:
             left_harness = True
         frame = frame.f_back
     return ""
+
+
+def in_function_of_checkpoint() -> bool:
+    """Whether the forward of an autograd.Function is running for a checkpoint of torch.
+
+    Asked inside backward with grad disabled, where it tells a recompute from a Function's backward.
+    """
+    in_forward = False
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == _FUNCTION_FILE:
+            if not code.co_qualname.startswith("Function."):
+                return False
+            in_forward = True
+        elif code.co_filename == _CHECKPOINT_FILE:
+            return in_forward
+        frame = frame.f_back
+    return False
 
 
 def owners() -> Iterator[int]:

@@ -14,7 +14,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 
 from perfkit.wire.ledger import Phase
 
-from .frames import owners, user_line
+from .frames import in_function_of_checkpoint, owners, user_line
 from .torch_private import graph_task, next_sequence_number, running_node
 
 _WRAPPERS = frozenset({"_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"})
@@ -69,7 +69,7 @@ class Origins:
         task = graph_task()
         if task < 0:
             origin = Origin("forward", self._running[-1][0] if self._running else "", user_line())
-        elif torch.is_grad_enabled() or self._in_recomputed_module():
+        elif torch.is_grad_enabled() or self._in_recomputed_module() or in_function_of_checkpoint():
             origin = Origin("recompute", self._recomputed_module(task), user_line())
         else:
             self._next[threading.get_ident()] = next_sequence_number()
@@ -78,8 +78,8 @@ class Origins:
         return origin
 
     def _in_recomputed_module(self) -> bool:
-        """Checkpoints run forward again inside backward, with grad enabled; inside an autograd.Function,
-        where it is off, a module that was entered during backward tells."""
+        """Checkpoints run forward again inside backward, with grad enabled. Inside an autograd.Function,
+        where it is off, a module that was entered during backward tells, or else the frames do."""
         return bool(self._running and self._running[-1][1] >= 0)
 
     def _recomputed_module(self, task: int) -> str:

@@ -437,6 +437,33 @@ def test_recompute_of_a_wrapped_forward_knows_its_module() -> None:
     assert [op.module for op in gelus] == ["1", "0"]
 
 
+class _Nested(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        out = x.exp()
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        (out,) = ctx.saved_tensors
+        return _Scale.apply(grad, out)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_functions_outside_modules_are_recomputed_too(reentrant: bool) -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+
+    def step() -> None:
+        checkpoint(lambda y: _Nested.apply(y.sin()), x, use_reentrant=reentrant).sum().backward()
+
+    ledger = ledger_of(step)
+    assert names(ledger, "forward")[:2] == ["sin", "exp"]
+    assert names(ledger, "recompute") == ["sin", "exp"]
+    # The Function that a backward itself calls is backward; the second product is that of the sine.
+    assert names(ledger, "backward").count("mul") == 2
+
+
 def test_totals_do_not_depend_on_the_order_of_modules() -> None:
     def totals(ledger: Ledger) -> tuple[int, int, int]:
         return (
