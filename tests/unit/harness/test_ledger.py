@@ -486,3 +486,34 @@ def test_ids_are_stable() -> None:
 def test_compiled_code_is_taken_eagerly(clean_compiler: None) -> None:
     compiled = torch.compile(lambda x: (x * 2).exp(), backend="eager", fullgraph=True)
     assert names(ledger_of(compiled, torch.ones(3))) == ["mul", "exp"]
+
+
+class _Halves(torch.Tensor):
+    """A tensor that is stored as two halves along its first dim, as a sharded one is."""
+
+    first: torch.Tensor
+    second: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, first: torch.Tensor, second: torch.Tensor) -> _Halves:
+        shape = (first.shape[0] + second.shape[0], *first.shape[1:])
+        return torch.Tensor._make_wrapper_subclass(cls, shape, dtype=first.dtype)
+
+    def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
+        self.first, self.second = first, second
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        (whole,) = args
+        return _Halves(func(whole.first), func(whole.second))
+
+
+class _Plain(torch.Tensor):
+    """A subclass without dispatch of its own."""
+
+
+def test_tensor_subclasses_show_the_tensors_inside() -> None:
+    halves = _Halves(torch.ones(3, 4), torch.ones(2, 4))
+    ledger = ledger_of(lambda: halves.exp())
+    assert [read_bytes(op) for op in ledger.ops] == [[48], [32]]
+    assert names(ledger_of(lambda: torch.ones(3).as_subclass(_Plain).exp())) == ["ones", "exp"]
