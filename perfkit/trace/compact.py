@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 
-from perfkit.trace.document import Document, RawObject, raw_json
+from perfkit.trace.document import Document, RawObject, raw_json, raw_object
 from perfkit.trace.events import ANNOTATION_CATS
 from perfkit.trace.groups import LaneSettings
 from perfkit.trace.lanes import ANNOTATION_GROUP, GPU_ANNOTATION_CAT, LanePlan, Row, plan_lanes
 from perfkit.trace.moving import move_to_lanes
+from perfkit.trace.pipeline import PipelineSummary, draw_pipeline
 from perfkit.trace.validate import require_disjoint, require_unchanged
 
 NOTE = "Rows were repacked by perfkit for reading. Measure from the original trace."
@@ -53,13 +55,20 @@ class Compacted:
     header: RawObject
     raws: list[msgspec.Raw]
     summary: CompactSummary
+    pipeline: PipelineSummary
 
 
 def compact(
-    document: Document, *, settings: LaneSettings, tolerance_ns: int = 0, force: bool = False
+    document: Document,
+    *,
+    settings: LaneSettings,
+    tolerance_ns: int = 0,
+    force: bool = False,
+    across_ranks: bool = False,
 ) -> Compacted:
     """Packs the device slices into lanes, unless that would make more rows than there were.
 
+    With `across_ranks` the document is a merge of pipeline ranks, and sends are joined with receives.
     Slices that cross on one stream are packed all the same, since viewers before Perfetto 57.1 drop them.
 
     Raises:
@@ -67,9 +76,17 @@ def compact(
     """
     plan = plan_lanes(document.events, settings=settings, tolerance_ns=tolerance_ns)
     pack, reason = _whether_to_pack(document, plan, force=force)
+    arrows, pipeline = draw_pipeline(
+        document.events,
+        settings=settings,
+        lane_of=plan.lane_of,
+        row_of=_final_row(document, plan, packed=pack),
+        across_ranks=across_ranks,
+    )
+    header = {**document.header, "perfkit": _note(document)}
     if not pack:
-        header = document.header
-        return Compacted(header, list(document.raws), _summary(document, plan, packed=False, reason=reason))
+        summary = _summary(document, plan, packed=False, reason=reason)
+        return Compacted(header, [*document.raws, *arrows], summary, pipeline)
     moved = move_to_lanes(document.events, document.raws, plan)
     after = require_unchanged(document, moved.raws)
     rows: set[Row] = {(lane.pid, lane.tid) for lane in plan.lanes if lane.group != ANNOTATION_GROUP}
@@ -80,7 +97,22 @@ def compact(
         flows_unbound=moved.num_flows_unbound,
         max_overlap_ns_tolerated=overlap_ns,
     )
-    return Compacted({**document.header, "perfkit": raw_json({"note": NOTE})}, moved.raws, summary)
+    return Compacted(header, [*moved.raws, *arrows], summary, pipeline)
+
+
+def _note(document: Document) -> msgspec.Raw:
+    """The warning, beside what a merge has already written under this key."""
+    merged = raw_object(document.header.get("perfkit", msgspec.Raw())) or {}
+    return raw_json({**merged, "note": NOTE})
+
+
+def _final_row(document: Document, plan: LanePlan, *, packed: bool) -> Callable[[int], Row]:
+    def row_of(index: int) -> Row:
+        lane = plan.lane_of.get(index) if packed else None
+        event = document.events[index]
+        return (event.pid, event.tid) if lane is None else (lane.pid, lane.tid)
+
+    return row_of
 
 
 def _whether_to_pack(document: Document, plan: LanePlan, *, force: bool) -> tuple[bool, str]:

@@ -34,7 +34,9 @@ class LaneSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     labels: dict[str, str]
     """Row title of a group; a group that is not listed is titled by its name."""
     annotation_pattern: str
-    """Pipeline annotations. Groups `stage`, `op` and `microbatch` (optional) must be named in it."""
+    """Pipeline annotations. Groups `stage`, `op` and `microbatch` (may be empty) must be named in it."""
+    operations: dict[str, str] = {}
+    """Own names of pipeline operations -> F, B, I, W, SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, ..."""
 
     def label(self, group: str) -> str:
         """Row title of a group."""
@@ -116,9 +118,9 @@ def _group_of_kernel(rules: tuple[GroupRule, ...], name: str, collective: str) -
 
 
 def read_lane_settings(path: Path) -> LaneSettings:
-    """Lane settings from a TOML file: keys `rules`, `order`, `labels`, `annotation_pattern`, each optional.
+    """Lane settings from a TOML file: keys `rules`, `order`, `labels`, `annotation_pattern`, `operations`.
 
-    Own rules are tried before the built-in ones; the other keys replace or extend the defaults.
+    All are optional. Own rules are tried before the built-in ones; labels are added to the built-in ones.
 
     Raises:
         UsageError: the file cannot be read, has an unknown key, or a pattern is no regular expression.
@@ -130,6 +132,7 @@ def read_lane_settings(path: Path) -> LaneSettings:
             "order": given.pop("order", DEFAULT_LANES.order),
             "labels": {**DEFAULT_LANES.labels, **given.pop("labels", {})},
             "annotation_pattern": given.pop("annotation_pattern", DEFAULT_LANES.annotation_pattern),
+            "operations": given.pop("operations", {}),
             **given,
         }
         settings = msgspec.convert(merged, LaneSettings)

@@ -168,6 +168,7 @@ def _without_unreadable(text: bytes, changes: list[Change]) -> bytes | None:
 def _fault(text: bytes) -> int | None:
     """Byte at which reading stops; None when everything reads. -1 when it cannot be located."""
     try:
+        _ANYTHING.decode(text)  # damaged text first: a wrong type is only located in text that is whole
         events = text
         if not text.lstrip().startswith(b"["):
             events = msgspec.json.decode(text, type=dict[str, msgspec.Raw])["traceEvents"]

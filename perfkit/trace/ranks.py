@@ -13,6 +13,8 @@ from perfkit.trace.document import Document
 
 PIPELINE_GROUP_NAME = "torchtitan_real_pp"
 PIPELINE_GROUP_DESCRIPTION = "mesh_pp"
+GLOBAL_RANK = "global rank"
+"""Source of the order when no pipeline group is recorded: right only if pipelines are laid out that way."""
 _RANK_IN_NAME = re.compile(r"rank[_-]?(\d+)")
 _LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
@@ -63,4 +65,4 @@ def pipeline_order(documents: Mapping[int, Document]) -> tuple[list[int], str]:
                 return [r for r in ranks if r in documents], f"process group {PIPELINE_GROUP_NAME}"
             if group.get("pg_desc") == PIPELINE_GROUP_DESCRIPTION:
                 return [r for r in ranks if r in documents], f"process group {PIPELINE_GROUP_DESCRIPTION}"
-    return sorted(documents), "global rank"
+    return sorted(documents), GLOBAL_RANK
