@@ -7,6 +7,7 @@ from pathlib import Path
 
 from perfkit.errors import UsageError
 from perfkit.stages.answer import StageReport, Table
+from perfkit.trace.collectives import CollectiveRow
 from perfkit.trace.document import read_document
 from perfkit.trace.merge import Merged, merge
 from perfkit.trace.output import require_writable, write_json
@@ -28,7 +29,7 @@ def merge_traces(
     write_json(out, header=merged.header, raws=merged.raws)
     return StageReport(
         headline=f"{len(merged.ranks)} ranks merged into {out}, ordered by {merged.order_source}.",
-        tables=(_rank_table(merged), _collective_table(merged)),
+        tables=(_rank_table(merged), collective_table(merged.collectives)),
         document={
             "inputs": [str(path) for path in paths],
             "output": str(out),
@@ -60,7 +61,8 @@ def _rank_table(merged: Merged) -> Table:
     )
 
 
-def _collective_table(merged: Merged) -> Table:
+def collective_table(collectives: Sequence[CollectiveRow]) -> Table:
+    """Waiting, transfer and the late rank of each shared collective."""
     return Table(
         title="Collectives that ranks share",
         columns=("kind", "number", "waiting us", "transfer us", "ends apart us", "late rank"),
@@ -73,7 +75,7 @@ def _collective_table(merged: Merged) -> Table:
                 _us(row.end_spread_ns),
                 str(row.late_rank),
             )
-            for row in merged.collectives
+            for row in collectives
         ),
         notes=("Waiting: last start minus first. Transfer: shortest duration over the ranks.",),
     )

@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfkit.stages.answer import StageReport, Table
+from perfkit.stages.trace_merge import collective_table
+from perfkit.trace.collectives import CollectiveRow
+from perfkit.trace.document import read_document
 from perfkit.trace.groups import DEFAULT_LANES, read_lane_settings
+from perfkit.trace.merge import merge
+from perfkit.trace.ranks import distributed_info, rank_of
 from perfkit.trace.stream import stream_trace
 from perfkit.trace.summary import DeviceSummary, PartRow, TraceSummary, summarise
 
 
 def summarise_traces(paths: Sequence[Path], *, lanes: Path | None = None) -> StageReport:
-    """One summary per trace. `lanes` is a TOML file of lane settings (see `read_lane_settings`).
+    """One summary per trace; several ranks of one run also show the collectives that they share.
+
+    `lanes` is a TOML file of lane settings (see `read_lane_settings`).
 
     Raises:
         PerfkitError: a file cannot be read, or is malformed.
@@ -23,11 +30,27 @@ def summarise_traces(paths: Sequence[Path], *, lanes: Path | None = None) -> Sta
         summarise((b.events for b in stream_trace(path)), trace=str(path), settings=settings)
         for path in paths
     ]
+    collectives, problems = _across_ranks(paths)
+    tables = [table for summary in summaries for table in _tables(summary)]
     return StageReport(
-        tables=tuple(table for summary in summaries for table in _tables(summary)),
-        document={"traces": summaries},
-        warnings=tuple(warning for summary in summaries for warning in _warnings(summary)),
+        tables=(*tables, collective_table(collectives)) if collectives else tuple(tables),
+        document={"traces": summaries, "collectives": collectives},
+        warnings=(*problems, *(warning for summary in summaries for warning in _warnings(summary))),
     )
+
+
+def _across_ranks(paths: Sequence[Path]) -> tuple[list[CollectiveRow], list[str]]:
+    """The collectives that the traces share, when they are of different ranks."""
+    if len(paths) < 2:
+        return [], []
+    documents = [read_document(path) for path in paths]
+    if any(not isinstance(distributed_info(one).get("rank"), int) for one in documents):
+        return [], ["Collectives are not compared: not every trace says of which rank it is."]
+    ranks = [rank_of(one) for one in documents]
+    if len(set(ranks)) < len(ranks):
+        return [], ["Collectives are not compared: several traces are of one rank."]
+    merged = merge(documents)
+    return merged.collectives, merged.warnings
 
 
 def _tables(summary: TraceSummary) -> list[Table]:

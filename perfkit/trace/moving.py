@@ -48,7 +48,7 @@ def move_to_lanes(events: Sequence[Event], raws: Sequence[msgspec.Raw], plan: La
         elif event.ph in FLOW_PHASES and (event.pid, event.tid) in binder.rows:
             target = binder.lane_at(event)
             moved, unbound = moved + (target is not None), unbound + (target is None)
-            output.append(raw if target is None else with_fields(raw, tid=target.tid))
+            output.append(raw if target is None else _moved_flow(raw, target.tid))
         elif event.ph == "M" and event.name in ROW_METADATA and (event.pid, event.tid) in gone:
             continue
         else:
@@ -77,19 +77,26 @@ def _spliced(event: Event, raw: msgspec.Raw, lane: Lane) -> msgspec.Raw | None:
     occur exactly once. None when anything is unusual.
     """
     text, args = bytes(raw), bytes(event.args)
-    if type(event.tid) is not int or args.count(b"{") != 1 or text.count(args) != 1:
+    place = text.find(args)
+    if type(event.tid) is not int or args.count(b"{") != 1 or text.rfind(args) != place:
         return None
-    place = text.index(args)
-    head, tail = text[:place], text[place + len(args) :]
-    stream = _STREAM_KEY.findall(args)
-    tids = _TID_KEY.findall(head), _TID_KEY.findall(tail)
-    if len(tids[0]) + len(tids[1]) != 1 or len(stream) != 1 or ORIGINAL_STREAM_ARG.encode() in args:
+    stream = _STREAM_KEY.search(args)
+    if stream is None or _STREAM_KEY.search(args, stream.end()) or int(stream[1]) != event.tid:
         return None
-    if int((tids[0] or tids[1])[0]) != event.tid or int(stream[0]) != event.tid:
+    if ORIGINAL_STREAM_ARG.encode() in args:
         return None
     tid = b'"tid":%d' % lane.tid
-    moved = _STREAM_KEY.sub(b'"stream":%d,"original_stream":%d' % (lane.tid, event.tid), args)
-    return msgspec.Raw(_TID_KEY.sub(tid, head) + moved + _TID_KEY.sub(tid, tail))
+    head, num_head = _TID_KEY.subn(tid, text[:place])
+    tail, num_tail = _TID_KEY.subn(tid, text[place + len(args) :])
+    if num_head + num_tail != 1:
+        return None
+    both = b'"stream":%d,"original_stream":%d' % (lane.tid, event.tid)
+    return msgspec.Raw(head + args[: stream.start()] + both + args[stream.end() :] + tail)
+
+
+def _moved_flow(raw: msgspec.Raw, tid: int) -> msgspec.Raw:
+    text, number = _TID_KEY.subn(b'"tid":%d' % tid, bytes(raw))
+    return msgspec.Raw(text) if number == 1 else with_fields(raw, tid=tid)
 
 
 def _reassembled(event: Event, raw: msgspec.Raw, lane: Lane) -> msgspec.Raw:

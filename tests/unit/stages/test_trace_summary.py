@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from perfkit.errors import PerfkitError, UsageError
+from perfkit.stages.trace_doctor import examine_trace
 from perfkit.stages.trace_summary import summarise_traces
-from tests.support.traces import kernel, write_trace
+from tests.support.traces import all_shared_traces, kernel, shared_trace, write_trace
 
 
 def test_one_section_per_trace_and_warnings_for_what_is_not_known(tmp_path: Path) -> None:
@@ -44,3 +45,25 @@ def test_a_damaged_trace_is_refused(tmp_path: Path) -> None:
     path.write_text('{"traceEvents": [{]}')
     with pytest.raises(PerfkitError, match="damaged"):
         summarise_traces([path])
+
+
+@pytest.mark.parametrize("name", all_shared_traces())
+def test_summary_and_doctor_run_over_every_real_trace(name: str) -> None:
+    path = shared_trace(name)
+    (summary,) = summarise_traces([path]).document["traces"]
+    assert all(d.busy_ns + d.idle_ns == d.window_ns for d in summary.devices)
+    assert examine_trace(path).document["loadable"]
+
+
+def test_ranks_of_one_run_show_who_was_late() -> None:
+    paths = [shared_trace(f"public/param/dlrm8/worker{rank}") for rank in range(8)]
+    rows = summarise_traces(paths).document["collectives"]
+    assert [row.late_rank for row in rows if row.group == "send_recv"] == [7, 7, 7, 7, 5]
+    assert max(row.end_spread_ns for row in rows) <= 10_000
+    assert max(row.waiting_ns for row in rows) == pytest.approx(7_624_000, abs=10_000)
+
+
+def test_traces_of_one_rank_are_not_compared(tmp_path: Path) -> None:
+    info = {"distributedInfo": {"rank": 0}}
+    paths = [write_trace(tmp_path, [kernel("k", 0, 1)], name=f"{n}.json", **info) for n in range(2)]
+    assert any("one rank" in warning for warning in summarise_traces(paths).warnings)
