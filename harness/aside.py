@@ -11,12 +11,10 @@ import traceback
 from pathlib import Path
 from typing import NoReturn
 
-import msgspec
 import torch
 
-import perfkit
 from perfkit.errors import PerfkitError
-from perfkit.wire.codec import decode, encode
+from perfkit.wire.codec import decode, encode, replace
 from perfkit.wire.results import Failure
 from perfkit.wire.spec import Spec, Subject
 
@@ -37,7 +35,7 @@ def compute_aside(spec: Spec, *, folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / _SPEC).write_bytes(encode(_without_variant(spec)))
     entry = Path(__file__).with_name("aside_entry.py")
-    package = Path(perfkit.__file__ or "").parent
+    package = Path(sys.modules[PerfkitError.__module__].__file__ or "").parent
     command = [sys.executable, "-P", str(entry), f"perfkit={package}", f"folder={folder}"]
     # Not check=True: the failure that the process describes says more than its exit code.
     code = subprocess.run(command, check=False).returncode
@@ -78,4 +76,4 @@ def main(folder: Path) -> NoReturn:
 
 
 def _without_variant(spec: Spec) -> Spec:
-    return msgspec.structs.replace(spec, subject=Subject())
+    return replace(spec, subject=Subject())

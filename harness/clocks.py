@@ -117,12 +117,12 @@ def quiet() -> Iterator[None]:
         yield
         return
     gc.collect()
+    # Frozen for good: thawed, torch's half a million objects would be walked again before every loop.
     gc.freeze()
     gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
         gc.enable()
 
 

@@ -77,6 +77,7 @@ def read_environment(spec: Spec, *, device: torch.device, target_file: Path | No
         fp32_precision=fp32_precision(device),
         target_file=str(target_file or ""),
         packages=_packages(spec, target_file),
+        omp_wait_policy=os.environ.get("OMP_WAIT_POLICY", ""),
         compile_cache=_compile_cache(),
     )
 
@@ -153,12 +154,22 @@ def _packages(spec: Spec, target_file: Path | None) -> dict[str, str]:
     names = {spec.target.source.partition(".")[0]} if spec.target else set()
     if target_file is not None:
         names |= _imported_names(target_file)
-    names = {n for n in names if n in sys.modules} - _OURS - set(sys.stdlib_module_names)
-    if not names:
-        return {}
-    providers = importlib.metadata.packages_distributions()
-    distributions = sorted({d for name in names for d in providers.get(name, [])})
-    return {d: importlib.metadata.version(d) for d in distributions}
+    names = {n for n in names if _is_installed(n)} - _OURS
+    known = {name: _version_of(name) for name in sorted(names)}
+    missing = {name for name, version in known.items() if version is None}
+    found = {name: version for name, version in known.items() if version is not None}
+    if missing:
+        # Reads the file lists of every package, which takes seconds: only for those of another name.
+        providers = importlib.metadata.packages_distributions()
+        distributions = sorted({d for name in missing for d in providers.get(name, [])})
+        found |= {d: importlib.metadata.version(d) for d in distributions}
+    return found
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a loaded module came from an installed package, rather than from a file beside the target."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return file is not None and {"site-packages", "dist-packages"} & set(Path(file).parts) != set()
 
 
 def _imported_names(file: Path) -> set[str]:

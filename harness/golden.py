@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-import msgspec
 import torch
 from torch import Tensor, nn
 
 from perfkit.errors import PerfkitError
+from perfkit.wire.codec import replace
 from perfkit.wire.spec import Spec
 
 from .kernel_step import upstream_gradients
@@ -67,10 +67,7 @@ class Baseline:
 def seeded(spec: Spec) -> list[Spec]:
     """The spec once per verify seed; each seed draws other weights, inputs and upstream gradients."""
     seeds = spec.measure.verify_seeds or (spec.measure.seed,)
-    return [
-        msgspec.structs.replace(spec, measure=msgspec.structs.replace(spec.measure, seed=seed))
-        for seed in dict.fromkeys(seeds)
-    ]
+    return [replace(spec, measure=replace(spec.measure, seed=seed)) for seed in dict.fromkeys(seeds)]
 
 
 def layer_run(target: LayerTarget, inputs: dict[str, Any]) -> Run:

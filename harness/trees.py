@@ -68,6 +68,11 @@ def num_graphs() -> int:
     return num_compiled_graphs()
 
 
+def forget_compiled() -> None:
+    """Lets torch.compile start anew: what was compiled is dropped, what was counted stays counted."""
+    torch._dynamo.reset()
+
+
 def require_graphs(what: str) -> None:
     """Refuses a compiled run in which nothing was compiled; call it after the warm-up.
 

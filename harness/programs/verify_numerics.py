@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from perfkit.errors import PerfkitError
+from perfkit.wire.codec import replace
 from perfkit.wire.environment import Environment
 from perfkit.wire.payloads import CheckedCase, TensorCheck, Verified
 from perfkit.wire.spec import Spec
@@ -25,13 +26,13 @@ from ..kernel_step import KernelStep
 from ..launches import watch_launches
 from ..step import LayerStep
 from ..tensors import clone_inputs
-from ..trees import num_graphs, require_graphs
+from ..trees import forget_compiled, num_graphs, require_graphs
 
 _NUM_RUNS_IF_UNEQUAL = 3
 
 
 def run(spec: Spec, *, slot_dir: Path) -> tuple[Verified, Environment]:
-    """Checks the spec's subject on its case under every verify seed.
+    """Checks the spec's subject on its case (a kernel: on all its cases) under every verify seed.
 
     A variant of a layer is compared with baselines from another process, because the overlay hides the
     unmodified code in this one. Its files lie in the slot's scratch folder and are removed when read.
@@ -42,20 +43,45 @@ def run(spec: Spec, *, slot_dir: Path) -> tuple[Verified, Environment]:
     """
     settle(spec)
     _require_wider_golden(spec)
-    aside = slot_dir / "scratch" / "baselines"
+    specs = _one_per_case(spec)
+    asides = [slot_dir / "scratch" / f"baselines-{index}" for index, _ in enumerate(specs)]
     if _needs_aside(spec):
-        compute_aside(spec, folder=aside)
-    subject = _Subject.assembled(spec)
-    cases = []
+        for one, aside in zip(specs, asides, strict=True):
+            compute_aside(one, folder=aside)
+    subject = _Subject.assembled(specs[0])
+    cases: list[CheckedCase] = []
+    for one, aside in zip(specs, asides, strict=True):
+        cases += _check_case(one, subject, aside=aside)
+    target = subject.step.target
+    verified = Verified(cases=tuple(cases), subject_ran=_what_ran(spec, subject))
+    return verified, read_environment(spec, device=target.device, target_file=target.file)
+
+
+def _one_per_case(spec: Spec) -> list[Spec]:
+    """The spec once per case; only a kernel's provider can be called with inputs of another shape."""
+    if spec.further_cases and (spec.target is None or spec.target.kind != "kernel"):
+        raise PerfkitError(
+            "Several cases cannot be verified in one process.",
+            why="A layer is built for its shape, so each case needs a module, and a process, of its own.",
+            do="Verify one case per slot.",
+        )
+    cases = (spec.case, *spec.further_cases)
+    return [replace(spec, case=case, further_cases=()) for case in cases]
+
+
+def _check_case(spec: Spec, subject: _Subject, *, aside: Path) -> list[CheckedCase]:
+    """One case under every verify seed."""
+    if compiles(spec) and isinstance(subject.step, KernelStep):
+        # Each shape compiles anew; without the reset, the limit of recompiles would end in eager runs.
+        forget_compiled()
+    checked = []
     for one in seeded(spec):
         if _needs_aside(spec):
             baseline = read_baseline(aside, seed=one.measure.seed)
         else:
             baseline = make_baseline(one, subject.code)
-        cases.append(_check(one, baseline, subject))
-    target = subject.step.target
-    verified = Verified(cases=tuple(cases), subject_ran=_what_ran(spec, subject))
-    return verified, read_environment(spec, device=target.device, target_file=target.file)
+        checked.append(_check(one, baseline, subject))
+    return checked
 
 
 @dataclass(frozen=True)
@@ -160,6 +186,8 @@ def _needs_aside(spec: Spec) -> bool:
 
 
 def _is_reference(spec: Spec, subject: _Subject) -> bool:
+    if compiles(spec):
+        return False
     if isinstance(subject.step, KernelStep):
         return subject.call is not None and _bare(subject.call) is _bare(subject.step.target.reference)
     plain = spec.measure.checkpoint == "none" and not spec.subject.overlay

@@ -38,6 +38,9 @@ def child_environment(
     environment |= {
         "PYTHONUNBUFFERED": "1",
         "PYTHONFAULTHANDLER": "1",
+        # torch and code that Inductor compiles bring an OpenMP pool each. On a CPU with few cores their idle
+        # threads spin against each other's work: steps of 5 ms were seen to take 800.
+        "OMP_WAIT_POLICY": base.get("OMP_WAIT_POLICY", "PASSIVE"),
         "TORCHINDUCTOR_CACHE_DIR": os.fspath(scratch / "inductor"),
         "TRITON_CACHE_DIR": os.fspath(scratch / "triton"),
     }

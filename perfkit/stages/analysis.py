@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perfkit import floors
 from perfkit.effort import Effort
+from perfkit.report.csv_reading import read_candidates_csv, read_ideal_csv
 from perfkit.report.model import Candidate, Closure, Piece
 from perfkit.stages.kernel_pieces import kernel_pieces
 from perfkit.stages.plans import plan_ideal, plan_profile
@@ -48,6 +49,8 @@ def analyse(session: Session, *, effort: Effort, peaks: Peaks) -> Analysis:
         pieces = kernel_pieces(records, peaks=peaks)
         return Analysis(pieces=pieces, candidates=tuple(_kernel_candidates(pieces)))
     records = planned_records(plan_ideal(session), effort=effort, session=session.key)
+    if session.recorded is not None and not all(_ledger_is_here(record, effort) for record in records):
+        return _from_csv(effort)
     parts = [
         _analyse_layer(record, payload, slot_dir=effort.folder / "slots" / record.slot, peaks=peaks)
         for record in records
@@ -59,6 +62,24 @@ def analyse(session: Session, *, effort: Effort, peaks: Peaks) -> Analysis:
         closures=tuple(closure for part in parts for closure in part.closures),
         notes=tuple(note for part in parts for note in part.notes),
     )
+
+
+def _ledger_is_here(record: SlotRecord, effort: Effort) -> bool:
+    payload = record.result.payload
+    return (
+        not isinstance(payload, Costs)
+        or (effort.folder / "slots" / record.slot / payload.ledger_file).is_file()
+    )
+
+
+def _from_csv(effort: Effort) -> Analysis:
+    """What ideal and rank wrote, where only the effort's own files travelled and not those of its slots."""
+    ideal, candidates = effort.folder / "ideal.csv", effort.folder / "candidates.csv"
+    if not ideal.is_file():
+        return Analysis()
+    pieces, closures = read_ideal_csv(ideal.read_text())
+    ranked = read_candidates_csv(candidates.read_text()) if candidates.is_file() else ()
+    return Analysis(pieces=pieces, candidates=ranked, closures=closures)
 
 
 def _analyse_layer(record: SlotRecord, costs: Costs, *, slot_dir: Path, peaks: Peaks) -> Analysis:
@@ -103,7 +124,7 @@ def _piece(case: str, row: floors.Row) -> Piece:
 
 
 def _candidates(case: str, rows: Sequence[floors.Row], *, total_us: float) -> Iterator[Candidate]:
-    """What is worth it comes first, islands before cut ops: an island is what a rewrite or a region can win."""
+    """What is worth it comes first; among that, islands before cut ops, which no fusion can win."""
     islands = floors.rank(rows, total_us=total_us, among="islands")
     cut_ops = floors.rank(rows, total_us=total_us, among="cut_ops")
     ordered = sorted((*islands, *cut_ops), key=lambda candidate: not candidate.worthwhile)

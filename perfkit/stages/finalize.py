@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from perfkit.effort import Effort
-from perfkit.errors import PerfkitError
 from perfkit.report.comparison_md import comparison_md
 from perfkit.report.findings_md import findings_md, verdict_line
 from perfkit.report.lint import lint_pull_request
@@ -15,22 +14,22 @@ from perfkit.report.plots import floors_png, providers_png, variants_png
 from perfkit.report.pull_request import pull_requests
 from perfkit.stages.answer import StageReport
 from perfkit.stages.evidence import findings_of
-from perfkit.stages.peaks import ensure_peaks
+from perfkit.stages.peaks import peaks_of
 from perfkit.stages.plans import plan_bench
 from perfkit.stages.request import StageRequest
 from perfkit.stages.running import Say, dry_run, opened
-from perfkit.stages.session import Session, prepare
+from perfkit.stages.session import Session, nothing_recorded, prepare_recorded
 from perfkit.stages.slots import planned_records
 from perfkit.stages.tables import comparison_table
 
 
 def run(request: StageRequest, *, say: Say) -> StageReport:
-    """Writes the report of what is recorded; measures nothing but missing peaks.
+    """Writes the report of what is recorded; measures nothing.
 
     Raises:
         PerfkitError: nothing is recorded to report yet.
     """
-    session = prepare(request)
+    session = prepare_recorded(request)
     if request.dry_run:
         return dry_run((), session=session)
     with opened(session, say=say) as effort:
@@ -40,12 +39,8 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
 def finalize(session: Session, *, effort: Effort, say: Say) -> StageReport:
     """Writes pr/, plots/ and findings.md, and brings comparison.md up to date with the verdicts."""
     if not planned_records(plan_bench(session), effort=effort, session=session.key):
-        raise PerfkitError(
-            f"There is nothing to report about {session.target.name} yet.",
-            why=f"{session.folder} holds no result of `bench` under these options and versions.",
-            do=f"Run `perfkit bench {session.resolved.text}` first, or `perfkit investigate`.",
-        )
-    peaks = ensure_peaks(session.device, request=session.request, say=say)
+        raise nothing_recorded(effort.folder, session.resolved.text)
+    peaks = peaks_of(session, effort=effort, say=say)
     findings = findings_of(session, effort=effort, peaks=peaks)
     plots = _write_plots(findings, effort)
     texts, complaints = _write_pull_requests(findings, effort)

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import msgspec
 
 from perfkit.effort import Effort
+from perfkit.report.csv_reading import unattributed_piece
 from perfkit.report.csvs import ideal_csv
 from perfkit.stages.analysis import Analysis, analyse
 from perfkit.stages.answer import StageReport
-from perfkit.stages.peaks import ensure_peaks
+from perfkit.stages.peaks import peaks_of
 from perfkit.stages.plan import PlannedSlot
 from perfkit.stages.plans import plan_ideal, plan_profile
-from perfkit.stages.profile import profile_of, write_profile
+from perfkit.stages.profile import profile_of, traces_are_here, write_profile
 from perfkit.stages.request import StageRequest
 from perfkit.stages.running import Say, dry_run, exit_code, failure_warnings, measure, opened
 from perfkit.stages.session import Session, prepare
-from perfkit.stages.slots import planned_records
 from perfkit.stages.tables import pieces_table
 
 
@@ -37,11 +37,12 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
 
 def ideal(session: Session, *, effort: Effort, plan: Sequence[PlannedSlot], say: Say) -> StageReport:
     """Measures what is missing, writes ideal.csv, and brings profile.md up to date where it exists."""
-    peaks = ensure_peaks(session.device, request=session.request, say=say)
+    peaks = peaks_of(session, effort=effort, say=say)
     slots = measure(plan, session=session, effort=effort)
     analysis = analyse(session, effort=effort, peaks=peaks)
-    files = [effort.write("ideal.csv", ideal_csv(analysis.pieces))]
-    if planned_records(plan_profile(session), effort=effort, session=session.key):
+    closing = [unattributed_piece(closure) for closure in analysis.closures]
+    files = [effort.write("ideal.csv", ideal_csv((*analysis.pieces, *closing)))]
+    if traces_are_here(session, effort):
         found = profile_of(session, effort=effort, peaks=peaks, analysis=analysis)
         files.append(write_profile(effort, found))
     lines = _closure_lines(analysis)

@@ -7,18 +7,21 @@ from pathlib import Path
 
 import msgspec
 
+from perfkit.effort import Effort
 from perfkit.errors import PerfkitError
 from perfkit.machine.peaks_cache import load_peaks, save_peaks
 from perfkit.stages.answer import StageReport
 from perfkit.stages.devices import choose_device, device_facts
 from perfkit.stages.request import StageRequest
 from perfkit.stages.running import Say, launcher
-from perfkit.stages.session import installed_versions
+from perfkit.stages.session import Session, installed_versions, nothing_recorded
 from perfkit.stages.tables import peaks_table
+from perfkit.wire.codec import decode, encode_pretty
 from perfkit.wire.payloads import Peaks
 from perfkit.wire.spec import Measure, Spec
 
 TIME_LIMIT_S = 300.0
+PEAKS_FILE = "peaks.json"
 
 
 def run(request: StageRequest, *, say: Say) -> StageReport:
@@ -70,6 +73,23 @@ def ensure_peaks(device: str, *, request: StageRequest, say: Say) -> Peaks:
     peaks = msgspec.structs.replace(result.payload, device_key=key)
     save_peaks(peaks)
     return peaks
+
+
+def peaks_of(session: Session, *, effort: Effort, say: Say) -> Peaks:
+    """The peaks that the session's floors refer to, kept in the effort beside its results.
+
+    Raises:
+        PerfkitError: they could not be measured; or, for a session that measures nothing, none are kept.
+    """
+    path = effort.folder / PEAKS_FILE
+    if session.recorded is None:
+        peaks = ensure_peaks(session.device, request=session.request, say=say)
+        effort.write(PEAKS_FILE, encode_pretty(peaks))
+        return peaks
+    try:
+        return decode(path.read_bytes(), Peaks)
+    except FileNotFoundError:
+        raise nothing_recorded(effort.folder, session.resolved.text) from None
 
 
 def peaks_warnings(peaks: Peaks) -> tuple[str, ...]:

@@ -33,13 +33,17 @@ def plan_ideal(session: Session) -> tuple[PlannedSlot, ...]:
 def plan_verify(session: Session) -> tuple[PlannedSlot, ...]:
     """Layers: every tree but eager, and every variant, on the smallest case (or those asked for by --cases).
 
-    Kernels: every provider but the reference, and every variant, on all cases and edge cases.
+    Kernels: every provider but the reference, and every variant, each on all cases and edge cases in one
+    process: what is computed does not depend on what the process did before, as times do.
     """
-    cases = _verified_cases(session)
+    subjects = _verified_subjects(session)
+    groups: list[tuple[Case, ...]] = [(*session.cases, *session.resolved.edge_cases)]
+    if session.is_layer:
+        groups = [(case,) for case in _verified_cases(session)]
     return tuple(
-        PlannedSlot(stage="verify", spec=session.spec("verify_numerics", case=case, subject=subject))
-        for subject in _verified_subjects(session)
-        for case in cases
+        PlannedSlot(stage="verify", spec=session.verify_spec(subject, cases))
+        for subject in subjects
+        for cases in groups
     )
 
 
@@ -64,8 +68,7 @@ def _verified_subjects(session: Session) -> tuple[Subject, ...]:
 
 
 def _verified_cases(session: Session) -> tuple[Case, ...]:
-    if not session.is_layer:
-        return (*session.cases, *session.resolved.edge_cases)
+    """The smallest shape: golden needs float64, whose attention grows with the square of the tokens."""
     if session.request.cases is not None:
         return session.cases
     return (min(session.cases, key=_size),)

@@ -15,7 +15,7 @@ from perfkit.stages.answer import StageReport
 from perfkit.stages.conditions import conditions_of
 from perfkit.stages.kernel_profile import provider_rows
 from perfkit.stages.layer_profile import kernel_rows, matrix_rows
-from perfkit.stages.peaks import ensure_peaks
+from perfkit.stages.peaks import peaks_of
 from perfkit.stages.plan import PlannedSlot
 from perfkit.stages.plans import plan_profile
 from perfkit.stages.request import StageRequest
@@ -23,7 +23,7 @@ from perfkit.stages.running import Say, dry_run, exit_code, failure_warnings, me
 from perfkit.stages.session import Session, prepare
 from perfkit.stages.slots import planned_records
 from perfkit.stages.tables import profile_tables, rate_text
-from perfkit.wire.payloads import Peaks
+from perfkit.wire.payloads import Peaks, StepTimes
 
 
 def run(request: StageRequest, *, say: Say) -> StageReport:
@@ -42,7 +42,7 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
 
 def profile(session: Session, *, effort: Effort, plan: Sequence[PlannedSlot], say: Say) -> StageReport:
     """Measures what is missing and writes profile.md."""
-    peaks = ensure_peaks(session.device, request=session.request, say=say)
+    peaks = peaks_of(session, effort=effort, say=say)
     slots = measure(plan, session=session, effort=effort)
     analysis = analyse(session, effort=effort, peaks=peaks)
     found = profile_of(session, effort=effort, peaks=peaks, analysis=analysis)
@@ -79,6 +79,17 @@ def profile_of(session: Session, *, effort: Effort, peaks: Peaks, analysis: Anal
         peaks=ceilings,
         notes=(*session.notes, *analysis.notes),
     )
+
+
+def traces_are_here(session: Session, effort: Effort) -> bool:
+    """Whether profile.md can be written again: its kernel tables need the traces of the slots."""
+    records = planned_records(plan_profile(session), effort=effort, session=session.key)
+    needed = [
+        effort.folder / "slots" / record.slot / record.result.payload.trace_file
+        for record in records
+        if isinstance(record.result.payload, StepTimes) and record.result.payload.trace_file
+    ]
+    return bool(records) and all(path.is_file() for path in needed)
 
 
 def write_profile(effort: Effort, found: Profile) -> Path:

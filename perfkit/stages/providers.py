@@ -14,7 +14,7 @@ _ALWAYS_THERE = frozenset({"torch", "triton"})
 
 
 def usable_providers(
-    resolved: Resolved, *, request: StageRequest, device: str
+    resolved: Resolved, request: StageRequest, *, device: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(providers to time, a sentence for each one left out).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import msgspec
 from perfkit.catalog import Remembered, Resolved, TargetOptions, resolve
 from perfkit.effort import Header, read_header
 from perfkit.effort.folder import Setup
+from perfkit.effort.records import read_records
 from perfkit.effort.variants import check_name, list_variants, overlay_of
 from perfkit.errors import PerfkitError
 from perfkit.machine.device import device_slug
@@ -54,6 +56,10 @@ class Session:
     """Kernels: those of the resolved ones that can be timed here."""
     notes: tuple[str, ...]
     """Sentences for the user: what was assumed or left out."""
+    recorded: Setup | None = None
+    """Set for verbs that measure nothing: the setup that what is recorded was measured under."""
+    num_rounds: int = 0
+    """Rounds that are recorded; only together with `recorded`."""
 
     @property
     def target(self) -> Target:
@@ -68,6 +74,8 @@ class Session:
     @property
     def replicates(self) -> int:
         """Fresh processes per subject and case."""
+        if self.recorded is not None:
+            return self.num_rounds
         if self.request.replicates is not None:
             return self.request.replicates
         return 1 if self.request.quick else DEFAULT_REPLICATES
@@ -113,8 +121,15 @@ class Session:
             tolerance=self.resolved.tolerance(self.dtype),
         )
 
+    def verify_spec(self, subject: Subject, cases: tuple[Case, ...]) -> Spec:
+        """The spec of one slot of verify, over all its cases."""
+        spec = self.spec("verify_numerics", case=cases[0], subject=subject)
+        return msgspec.structs.replace(spec, further_cases=cases[1:])
+
     def setup(self) -> Setup:
         """What the effort's header remembers of this session."""
+        if self.recorded is not None:
+            return self.recorded
         options = {
             "target": msgspec.to_builtins(self.resolved.options),
             "measure": msgspec.to_builtins(self.measure),
@@ -132,7 +147,7 @@ class Session:
 
 
 def prepare(request: StageRequest) -> Session:
-    """Resolves the request.
+    """Resolves a request that measures on this machine.
 
     Raises:
         UsageError: an unknown target or device, or an option that does not fit.
@@ -140,21 +155,12 @@ def prepare(request: StageRequest) -> Session:
     """
     header = _header_of(request)
     device = choose_device(_remembered_device(request, header))
-    resolved = resolve(
-        request.target,
-        device=device,
-        options=request.target_options,
-        out=request.out,
-        read_effort=_read_effort,
-    )
+    resolved = _resolve(request, device)
     if header is None and resolved.effort is not None:
         header = read_header(resolved.effort)
     layer = resolved.target.kind == "layer"
-    providers, provider_notes = (
-        ((), ()) if layer else usable_providers(resolved, request=request, device=device)
-    )
-    versions = installed_versions()
-    facts = device_facts(device)
+    providers, provider_notes = ((), ()) if layer else usable_providers(resolved, request, device=device)
+    versions = {**installed_versions(), **device_facts(device)}
     return Session(
         request=request,
         resolved=resolved,
@@ -162,11 +168,69 @@ def prepare(request: StageRequest) -> Session:
         dtype=request.dtype or _default_dtype(device, header),
         measure=_measure(request, resolved),
         folder=resolved.effort or _folder(request, resolved, device),
-        key=digest(msgspec.json.encode([versions, facts], order="deterministic"))[:12],
-        versions={**versions, **facts},
+        key=_key(versions),
+        versions=versions,
         providers=providers,
         notes=(*resolved.notes, *provider_notes),
     )
+
+
+def prepare_recorded(request: StageRequest) -> Session:
+    """Resolves a request that only looks at what an effort has recorded, on whatever machine that was.
+
+    Device, dtype, versions and measuring options are those of the effort's setup in force, so that a report
+    can be made again where there is no GPU, after the target's source changed, or without repeating flags.
+
+    Raises:
+        UsageError: an unknown target.
+        PerfkitError: there is no effort of it yet, or it cannot be read.
+    """
+    folder = _named_folder(request) or prepare(request).folder
+    header = read_header(folder)
+    if header is None:
+        raise nothing_recorded(folder, request.target)
+    setup = header.setup
+    resolved = _resolve(dataclasses.replace(request, target=str(folder)), setup.device)
+    target = msgspec.structs.replace(resolved.target, source_sha256=setup.source_sha256)
+    resolved = dataclasses.replace(resolved, target=target, cases=setup.cases)
+    rounds = [record.round for record in read_records(folder / "results.jsonl")]
+    return Session(
+        request=request,
+        resolved=resolved,
+        device=setup.device,
+        dtype=setup.dtype,
+        measure=msgspec.convert(setup.options["measure"], Measure),
+        folder=folder,
+        key=_key(setup.versions),
+        versions=setup.versions,
+        providers=resolved.providers,
+        notes=(),
+        recorded=setup,
+        num_rounds=max(rounds, default=0) + 1,
+    )
+
+
+def nothing_recorded(folder: Path, text: str) -> PerfkitError:
+    """What to say when a stage needs an earlier one."""
+    return PerfkitError(
+        f"{folder} has nothing recorded yet.",
+        why="No stage that measures has run there under these options and versions.",
+        do=f"Run `perfkit investigate {text}`, or the stage before this one.",
+    )
+
+
+def _resolve(request: StageRequest, device: str) -> Resolved:
+    return resolve(
+        request.target,
+        device=device,
+        options=request.target_options,
+        out=request.out,
+        read_effort=_read_effort,
+    )
+
+
+def _key(versions: dict[str, str]) -> str:
+    return digest(msgspec.json.encode(versions, order="deterministic"))[:12]
 
 
 def installed_versions() -> dict[str, str]:
@@ -211,9 +275,14 @@ def _folder(request: StageRequest, resolved: Resolved, device: str) -> Path:
 
 def _header_of(request: StageRequest) -> Header | None:
     """The effort that the target's text names, if it names one: it knows its device."""
+    folder = _named_folder(request)
+    return None if folder is None else read_header(folder)
+
+
+def _named_folder(request: StageRequest) -> Path | None:
     for folder in (Path(request.target), request.out / request.target):
-        if request.target and (header := read_header(folder)) is not None:
-            return header
+        if request.target and read_header(folder) is not None:
+            return folder
     return None
 
 

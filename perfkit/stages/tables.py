@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from perfkit.numerics import CaseJudgement, Row, Verdict
 from perfkit.report.model import Candidate, Comparison, MatrixRow, Piece, Profile, ProviderRow
 from perfkit.report.words import (
     conclusion,
@@ -145,11 +146,12 @@ def candidates_table(candidates: Sequence[Candidate]) -> Table:
 
 
 def verify_tables(judged: Sequence[SubjectJudgement], *, declared: str) -> tuple[Table, ...]:
-    """Per subject: every tensor that is not a plain pass, and the closest ones that are."""
+    """Per subject: each tensor where it came closest to its threshold, and all that did not pass."""
     return tuple(_verify_table(subject, declared=declared) for subject in judged)
 
 
 def _verify_table(subject: SubjectJudgement, *, declared: str) -> Table:
+    judged = [(case, row) for case in subject.cases for row in case.rows]
     rows = [
         (
             case.case,
@@ -161,8 +163,7 @@ def _verify_table(subject: SubjectJudgement, *, declared: str) -> Table:
             "yes" if row.gate_valid else "no",
             str(row.verdict),
         )
-        for case in subject.cases
-        for row in case.rows
+        for case, row in _telling(judged)
     ]
     problems = [
         f"{row.tensor} on {case.case}: {row.reason}"
@@ -171,7 +172,7 @@ def _verify_table(subject: SubjectJudgement, *, declared: str) -> Table:
         if row.reason
     ]
     whole = [f"{case.case}: {reason}" for case in subject.cases for reason in case.reasons]
-    notes = [f"{case.case}, seed {case.seed}: {note}" for case in subject.cases for note in case.notes]
+    notes = [note for case in subject.cases for note in case.notes]
     shown = tuple(dict.fromkeys([*subject.unanswered, *whole, *problems, *notes]))
     more = (
         (f"{len(shown) - MAX_ROWS} more remarks are in the document of --json.",)
@@ -191,8 +192,22 @@ def _verify_table(subject: SubjectJudgement, *, declared: str) -> Table:
             "Verdict",
         ),
         rows=tuple(rows),
-        notes=(*shown[:MAX_ROWS], *more),
+        notes=(f"{len(judged)} checks over all cases and seeds.", *shown[:MAX_ROWS], *more),
     )
+
+
+def _telling(judged: Sequence[tuple[CaseJudgement, Row]]) -> list[tuple[CaseJudgement, Row]]:
+    """What did not pass, in order, and per tensor the check that came closest to its threshold."""
+    closest: dict[str, tuple[CaseJudgement, Row]] = {}
+    for case, row in judged:
+        if row.tensor not in closest or _closeness(row) > _closeness(closest[row.tensor][1]):
+            closest[row.tensor] = (case, row)
+    chosen = {id(row) for _, row in closest.values()}
+    return [(case, row) for case, row in judged if id(row) in chosen or row.verdict is not Verdict.PASS]
+
+
+def _closeness(row: Row) -> float:
+    return (row.target_error or 0.0) / row.threshold if row.threshold else 0.0
 
 
 def _matrix_table(rows: Sequence[MatrixRow], *, title: str) -> Table:

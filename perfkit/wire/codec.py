@@ -14,6 +14,7 @@ FORMAT_VERSION = 1
 """Version of every file and of the live pipe. Files of an older version are read, newer ones refused."""
 
 T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 def encode(value: Any) -> bytes:
@@ -33,6 +34,11 @@ def decode(data: bytes | str, kind: type[T]) -> T:
         msgspec.DecodeError, msgspec.ValidationError: the data is not JSON, or not of this kind.
     """
     return msgspec.json.decode(data, type=kind)
+
+
+def replace(value: S, **changes: Any) -> S:
+    """A copy of a struct with some fields changed."""
+    return msgspec.structs.replace(value, **changes)
 
 
 class _Versioned(msgspec.Struct):

@@ -35,5 +35,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """The file that the target was really imported from."""
     packages: dict[str, str] = {}
     """Versions of the libraries that providers came from, such as liger-kernel."""
+    omp_wait_policy: str = ""
+    """How idle OpenMP threads wait: `PASSIVE` (they sleep) unless the user's environment says otherwise."""
     compile_cache: str = "private"
     """`private` (fresh Inductor cache folder per slot), `shared` or `off`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -109,6 +109,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: Target | None = None
     subject: Subject = Subject()
     case: Case | None = None
+    further_cases: tuple[Case, ...] = ()
+    """verify_numerics of a kernel: more shapes for the same process, since errors need no fresh one."""
     measure: Measure = Measure()
     time_limit_s: float = 600.0
     tolerance: str = ""
@@ -133,4 +135,18 @@ def spec_hash(spec: Spec) -> str:
     was recorded under it need not run again. The time limit is left out: it cannot change a number.
     """
     bare = msgspec.structs.replace(portable(spec), time_limit_s=0.0)
-    return digest(msgspec.json.encode(bare, order="deterministic"))[:16]
+    return digest(msgspec.json.encode(_stated(bare), order="deterministic"))[:16]
+
+
+def _stated(value: Any) -> Any:
+    """The value without fields that equal their default, so that a new field leaves old hashes alone.
+
+    msgspec's own omit_defaults compares strings by identity: the same spec, once written in code and once
+    read from a command line, would hash differently.
+    """
+    if isinstance(value, msgspec.Struct):
+        fields = ((f, getattr(value, f.name)) for f in msgspec.structs.fields(value))
+        return {f.name: _stated(v) for f, v in fields if f.default is msgspec.NODEFAULT or v != f.default}
+    if isinstance(value, tuple):
+        return [_stated(item) for item in value]
+    return value

@@ -145,3 +145,12 @@ def test_the_spec_hash_ignores_places_and_sees_content() -> None:
     assert spec_hash(moved) == spec_hash(base)
     assert spec_hash(changed) != spec_hash(base)
     assert spec_hash(msgspec.structs.replace(base, time_limit_s=1.0)) == spec_hash(base)
+
+
+def test_the_spec_hash_does_not_depend_on_where_a_string_came_from() -> None:
+    from perfkit.wire.codec import decode, encode
+
+    written = spec("4k", "eager")
+    read = decode(encode(written), Spec)
+    split = spec("4k", "-eager-".split("-")[1])
+    assert spec_hash(read) == spec_hash(split) == spec_hash(written)
