@@ -12,12 +12,13 @@ from perfkit.floors.floors import (
     whole_floor,
 )
 from perfkit.floors.islands import Island, find_islands
-from perfkit.floors.rank import Candidate, rank, without_floor
+from perfkit.floors.rank import MIN_SHARE, Candidate, rank, without_floor
 from perfkit.floors.rates import bandwidth_of_mix
 from perfkit.floors.table import Row, ideal_rows, violations
 from perfkit.floors.traffic import Traffic, external_traffic
 
 __all__ = [
+    "MIN_SHARE",
     "Attribution",
     "Candidate",
     "Closure",
