@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,7 +166,9 @@ def _launched_in(path: Path, windows: list[tuple[int, int]], batch_bytes: int) -
 
 
 def _overlaps(windows: list[tuple[int, int]], start_ns: int, end_ns: int) -> bool:
-    return any(start < max(end_ns, start_ns + 1) and start_ns < end for start, end in windows)
+    """Windows are disjoint and in order, so only the last one that begins before the end can matter."""
+    place = bisect_left(windows, (max(end_ns, start_ns + 1),))
+    return place > 0 and start_ns < windows[place - 1][1]
 
 
 @dataclass(frozen=True, slots=True)
