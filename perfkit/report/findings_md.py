@@ -69,10 +69,11 @@ def where_lines(findings: Findings) -> list[str]:
 def rejected_lines(findings: Findings, best: Change | None) -> list[str]:
     """Ideas measured and not kept: stated ones first, then every subject that lost or failed."""
     lines = [
-        f"{r.idea}: {r.number}, {r.why}" if r.number else f"{r.idea}: {r.why}" for r in findings.rejected
+        " ".join(f"{r.idea}: {r.number}{', ' if r.number else ''}{r.why}".split()) for r in findings.rejected
     ]
     for row in headline_rows(findings.comparison.rows):
-        if row.ratio is None or (best is not None and row.subject == best.subject):
+        stated = any(r.idea.startswith(f"{row.subject}:") for r in findings.rejected)
+        if row.ratio is None or stated or (best is not None and row.subject == best.subject):
             continue
         if row.verdict == "FAIL":
             lines.append(
@@ -89,11 +90,6 @@ def not_tested_lines(findings: Findings) -> list[str]:
     """Stated gaps, then those that the data itself shows."""
     lines = list(findings.not_tested)
     rows = findings.comparison.rows
-    if not findings.conditions.on_gpu:
-        lines.append("any GPU: all numbers are of this CPU")
-    if findings.conditions.kind == "layer":
-        lines.append("loss curve of a training run")
-    lines.append("more than one device")
     for subject in dict.fromkeys(r.subject for r in rows if r.verdict in ("not verified", "INCONCLUSIVE")):
         reason = next(r.verdict_reason for r in rows if r.subject == subject)
         lines.append(f"correctness of {subject}: {reason or 'not verified'}")
@@ -141,10 +137,12 @@ def _candidate_line(candidate: Candidate) -> str:
 def _provider_lines(findings: Findings) -> list[str]:
     """Kernel targets: each provider's share of the peak and what bounds it, as launched."""
     lines = []
-    for row in findings.providers:
-        if row.time is None or row.launch != "launch" or not row.evidence or row.direction != "full":
+    rows = [r for r in findings.providers if r.launch == "launch" and r.direction == "full" and r.evidence]
+    caches = {row.cache for row in rows}
+    for row in rows:
+        if row.time is None or row.cache != ("cold" if "cold" in caches else "warm"):
             continue
-        lines.append(f"{row.case}, {row.provider}: {row.bottleneck} ({'; '.join(row.evidence)})")
+        lines.append(f"{row.case}, {row.provider}, {row.cache}: {row.bottleneck} ({'; '.join(row.evidence)})")
     return lines
 
 

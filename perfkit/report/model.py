@@ -174,7 +174,7 @@ class ProviderRow:
     """Bytes that the pass must move, as the recipe's `work` or the ledger says."""
     num_flops: int | None = None
     bandwidth_share: float | None = None
-    """num_bytes / time over the measured peak for the same mix of reads and writes."""
+    """num_bytes / kernel time (time, without kernels) over the measured peak for the same mix."""
     flops_share: float | None = None
     peak_memory_bytes: int | None = None
     bottleneck: str = ""

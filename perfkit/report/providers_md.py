@@ -29,8 +29,9 @@ def provider_notes(rows: Sequence[ProviderRow]) -> list[str]:
     ]
     if any(row.bandwidth_share is not None for row in rows):
         notes.append(
-            "of peak bandwidth: bytes that the pass must move, over its time and over the bandwidth measured "
-            "on this device for the same mix of reads and writes; above 100% means that a cache served it."
+            "of peak bandwidth: bytes that the pass must move, over its kernel time (its time where kernels "
+            "were not counted) and over the bandwidth measured on this device for the same mix of reads and "
+            "writes; above 100% means that a cache served it."
         )
     if any(row.time is not None and row.time.indicative for row in rows):
         notes.append("indicative: fewer than 3 processes.")

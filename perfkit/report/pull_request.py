@@ -87,5 +87,5 @@ def _default_command(findings: Findings) -> str:
 def _note(findings: Findings, change: Change) -> str:
     """What a reviewer must not take for granted."""
     gaps = "; ".join(not_tested_lines(findings))
-    headroom = " Headroom: no training recipe turns this on yet." if change.kind == "tree" else ""
-    return f"not tested: {gaps}.{headroom}"
+    tested = f"not tested: {gaps}." if gaps else "no gap in testing is stated."
+    return f"{tested} Headroom: no training recipe turns this on yet." if change.kind == "tree" else tested

@@ -19,6 +19,7 @@ from perfkit.report.words import (
     plural,
     processes_text,
     time_unit,
+    wider_spread,
 )
 from perfkit.stats import ProcessInterval, format_bytes, format_percent, format_us
 
@@ -75,7 +76,8 @@ def _because(findings: Findings, change: Change, main: Pair) -> str:
     if before and after and before.num_kernels and after.num_kernels:
         word = "kernels" if findings.conditions.on_gpu else "ops"
         return f", {before.num_kernels:g} -> {after.num_kernels:g} {word} a step"
-    return f", {_sentence(change.idea).rstrip('.')}" if change.idea else ""
+    idea = _sentence(change.idea).rstrip(".")
+    return f" ({idea[:1].lower()}{idea[1:]})" if idea else ""
 
 
 def _problem(findings: Findings, main: Pair) -> list[str]:
@@ -203,7 +205,8 @@ def _time(interval: ProcessInterval) -> str:
 
 
 def _difference(before: ProcessInterval, after: ProcessInterval) -> str:
-    return format_us(before.median - after.median, unit=time_unit([before]))
+    spread = wider_spread(before, after)
+    return format_us(before.median - after.median, spread_us=spread, unit=time_unit([before]))
 
 
 def _sentence(text: str) -> str:

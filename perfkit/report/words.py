@@ -106,11 +106,19 @@ def conclusion(row: ComparisonRow) -> str:
 
 
 def change_text(before: ProcessInterval, after: ProcessInterval, *, unit: str = "") -> str:
-    """`20.04 -> 12.31 ms (-38.6%)`: medians, one unit, digits limited by each spread."""
+    """`20.04 -> 12.31 ms (-38.6%)`: medians, one unit, digits limited by the wider spread of the two."""
     chosen = unit or time_unit([before, after])
     delta = format_percent(after.median / before.median - 1, signed=True)
-    left, right = time_cell(before, unit=chosen), time_cell(after, unit=chosen)
+    spread = wider_spread(before, after)
+    left, right = (
+        format_us(i.median, spread_us=spread, unit=chosen, with_unit=False) for i in (before, after)
+    )
     return f"{left} -> {right} {chosen} ({delta})"
+
+
+def wider_spread(*intervals: ProcessInterval) -> float | None:
+    """The widest half width, which limits the digits of numbers that are read together."""
+    return max((i.half_width for i in intervals if i.half_width is not None), default=None)
 
 
 def processes_text(*intervals: ProcessInterval) -> str:
