@@ -43,11 +43,6 @@ class LanePlan:
     crossing: int
     """Slices that overlap an earlier slice of their original row without lying inside it."""
 
-    @property
-    def num_slice_lanes(self) -> int:
-        """Rows of measured slices, without the rows of annotations."""
-        return sum(lane.group != ANNOTATION_GROUP for lane in self.lanes)
-
 
 def plan_lanes(events: Sequence[Event], *, settings: LaneSettings, tolerance_ns: int = 0) -> LanePlan:
     """Packs the device slices of every group, and the GPU annotations with nesting allowed."""

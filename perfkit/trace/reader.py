@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,16 +41,6 @@ class Trace:
         """Absolute nanoseconds of the trace's time zero; None when the trace does not say."""
         value = self._header_value("baseTimeNanoseconds")
         return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-    @property
-    def distributed_info(self) -> dict[str, Any]:
-        """The profiler's record of the process group; empty without one."""
-        value = self._header_value("distributedInfo")
-        return value if isinstance(value, dict) else {}
-
-    def slices(self) -> Iterator[Event]:
-        """Every complete event that has a start."""
-        return (event for event in self.events if event.is_slice)
 
     def measured(self) -> list[Event]:
         """Kernels, copies and fills, by start time."""
