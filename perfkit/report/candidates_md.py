@@ -32,10 +32,7 @@ def candidate_notes(candidates: Sequence[Candidate]) -> list[str]:
     ]
     small = [c for c in candidates if not c.worthwhile]
     if small:
-        gain = format_us(sum(c.gain_us for c in small))
-        notes.append(
-            f"{plural(len(small), 'more candidate')} below 1% of the step ({gain} in all): not worth it."
-        )
+        notes.append(f"{plural(len(small), 'more candidate')} below 1% of the step: not worth it.")
     hidden = sum(c.worthwhile for c in candidates) - len(_shown(candidates))
     if hidden:
         notes.append(f"{plural(hidden, 'further candidate')} in candidates.csv.")

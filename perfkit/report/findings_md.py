@@ -79,7 +79,7 @@ def rejected_lines(findings: Findings, best: Change | None) -> list[str]:
             lines.append(
                 f"{row.subject}, {row.case}: failed verification, {row.verdict_reason or 'see verify'}"
             )
-        elif may_rank(row) and not row.ratio.smaller:
+        elif may_rank(row) and row.ratio.low is not None and not row.ratio.smaller:
             lines.append(
                 f"{row.subject}, {row.case}: {_pair_text(findings, row.subject, row.case)}, {conclusion(row)}"
             )
@@ -87,9 +87,19 @@ def rejected_lines(findings: Findings, best: Change | None) -> list[str]:
 
 
 def not_tested_lines(findings: Findings) -> list[str]:
-    """Stated gaps, then those that the data itself shows."""
+    """Stated gaps, those of every single-device effort, then those that the data itself shows."""
     lines = list(findings.not_tested)
     rows = findings.comparison.rows
+    if not findings.conditions.on_gpu:
+        lines.append("any GPU: all numbers are of this CPU")
+    if findings.conditions.kind == "layer":
+        lines.append("loss curve of a training run")
+    lines.append("more than one device")
+    lines += [
+        f"whether {row.subject} is faster at {row.case}: one process shows no spread"
+        for row in headline_rows(rows)
+        if row.ratio is not None and row.ratio.low is None
+    ]
     for subject in dict.fromkeys(r.subject for r in rows if r.verdict in ("not verified", "INCONCLUSIVE")):
         reason = next(r.verdict_reason for r in rows if r.subject == subject)
         lines.append(f"correctness of {subject}: {reason or 'not verified'}")

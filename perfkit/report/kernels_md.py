@@ -12,6 +12,8 @@ from perfkit.stats import format_percent, format_us
 
 NUM_TOP = 10
 _LONGEST_NAME = 90
+_SMALLEST_REST = 0.0005
+"""A rest that would print as 0.0% is no line of its own."""
 _NAMESPACES = re.compile(r"\(anonymous namespace\)::|\b(?:at::native|at::cuda|c10|std)::")
 
 
@@ -31,7 +33,7 @@ def family_sections(rows: Sequence[KernelRow]) -> list[Section]:
 
 
 def kernel_sections(rows: Sequence[KernelRow], *, num_top: int = NUM_TOP) -> list[Section]:
-    """Per case and subject: the `num_top` most costly names, and the rest in one line."""
+    """Per case and subject: the `num_top` most costly names, and what is left of the step in one line."""
     pairs = dict.fromkeys((row.case, row.subject) for row in rows)
     return [
         Section(
@@ -87,8 +89,8 @@ def _kernel_table(rows: Sequence[KernelRow], num_top: int) -> str:
         )
         for row in ordered[:num_top]
     ]
-    if rest := ordered[num_top:]:
-        calls, time_us = sum(row.num_calls for row in rest), sum(row.time_us for row in rest)
-        share = format_percent(sum(row.share for row in rest))
-        cells.append((f"{len(rest)} more", "", f"{calls:g}", format_us(time_us), share))
+    rest_share = 1 - sum(row.share for row in ordered[:num_top])
+    if rest_share >= _SMALLEST_REST and ordered[0].share > 0:
+        total_us = ordered[0].time_us / ordered[0].share
+        cells.append(("all others", HOLE, HOLE, format_us(rest_share * total_us), format_percent(rest_share)))
     return markdown_table(("name", "family", "calls", "time per step", "share"), cells)

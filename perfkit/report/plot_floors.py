@@ -120,6 +120,8 @@ def _value(piece: Piece) -> str:
 def _label(piece: Piece) -> str:
     if not piece.name:
         return piece.where
-    number = piece.name.rpartition(" ")[2]
     phase = _PHASES.get(piece.phase, piece.phase)
-    return f"{shortened(piece.where, most=_LONGEST_LABEL)}  {phase} {number}"
+    number = piece.name.rpartition(" ")[2]
+    # Names such as `b33` carry their phase already.
+    tag = f"{phase} {number}" if number.isdecimal() else number
+    return f"{shortened(piece.where, most=_LONGEST_LABEL)}  {tag}"

@@ -10,13 +10,11 @@ from perfkit.report.markdown import HOLE, code, markdown_table
 from perfkit.report.model import Closure, MatrixRow, Profile
 from perfkit.report.providers_md import bottleneck_table, provider_notes, provider_table
 from perfkit.report.render import render
-from perfkit.report.words import QUICK, conditions_line, hole_text, short_direction, time_cell
+from perfkit.report.words import QUICK, conditions_line, hole_text, short_direction, time_cell, time_unit
 from perfkit.stats import format_bytes, format_percent, format_us
 
 HOST_BOUND_RATIO = 1.2
 """A wall time a fifth above the sum of the kernels cannot come from the gaps of a GPU that is kept fed."""
-
-_SMALL_US = 10e3
 
 
 def profile_md(profile: Profile) -> str:
@@ -54,7 +52,7 @@ def is_host_bound(row: MatrixRow) -> bool:
 
 def matrix_table(rows: Sequence[MatrixRow], *, on_gpu: bool) -> str:
     """One line per case, tree and launch state; a hole says why there is no number."""
-    unit = "us" if _all_small(rows) else "ms"
+    unit = time_unit([row.wall for row in rows])
     kernel_word = "kernel" if on_gpu else "op"
     columns = (
         *("case", "tree", "direction", "launch", "cache", "processes", f"wall {unit}"),
@@ -76,10 +74,6 @@ def closure_table(closures: Sequence[Closure]) -> str:
         for c in closures
     ]
     return markdown_table(("case", "total", "attributed", "unattributed", "share"), rows)
-
-
-def _all_small(rows: Sequence[MatrixRow]) -> bool:
-    return all(row.wall is None or row.wall.median < _SMALL_US for row in rows)
 
 
 def _matrix_cells(row: MatrixRow, *, unit: str, on_gpu: bool) -> tuple[str, ...]:

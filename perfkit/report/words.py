@@ -59,9 +59,9 @@ def workload(row: ComparisonRow | ProviderRow) -> str:
 
 
 def time_unit(intervals: Sequence[ProcessInterval | None]) -> str:
-    """One unit for a whole column: ms from 10 ms on, us below."""
-    largest = max((i.median for i in intervals if i is not None), default=0.0)
-    return "ms" if largest >= 10e3 else "us"
+    """One unit for a whole column: ms where the largest has 10 ms or the smallest 1 ms, else us."""
+    medians = [i.median for i in intervals if i is not None]
+    return "ms" if medians and (max(medians) >= 10e3 or min(medians) >= 1e3) else "us"
 
 
 def time_cell(interval: ProcessInterval | None, *, unit: str) -> str:

@@ -301,7 +301,7 @@ def findings(**changes: Any) -> Findings:
             Rejected(idea="selective checkpointing", number="", why="the step fits into memory as it is"),
         ),
         compile_limits=("complex RoPE is not fused: 114 us a piece, view_as_real instead",),
-        not_tested=("dtypes other than bf16", "a loss curve", "more than one device or rank"),
+        not_tested=("dtypes other than bf16",),
         feedback=("no pattern for complex RoPE",),
         test_command="perfkit bench llama3-block --replicates 3\nperfkit verify llama3-block",
     )

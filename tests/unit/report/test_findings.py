@@ -67,6 +67,18 @@ def test_a_slower_subject_is_rejected_with_both_numbers() -> None:
     assert line.endswith("slower")
 
 
+def test_one_process_is_undecided_and_not_rejected() -> None:
+    found = data.findings(comparison=data.comparison(num=1, regions_verdict="PASS"), rejected=())
+    assert rejected_lines(found, best_change(found)) == []
+    assert "whether block is faster at 4k: one process shows no spread" in not_tested_lines(found)
+
+
+def test_a_cpu_says_that_no_gpu_was_tested() -> None:
+    lines = not_tested_lines(data.findings(conditions=data.CPU))
+    assert "any GPU: all numbers are of this CPU" in lines
+    assert "any GPU: all numbers are of this CPU" not in not_tested_lines(data.findings())
+
+
 def test_what_is_not_verified_counts_as_not_tested() -> None:
     found = data.findings(comparison=data.comparison(regions_verdict="not verified"))
     assert "correctness of regions: not verified" in not_tested_lines(found)

@@ -6,6 +6,8 @@ import pytest
 
 from perfkit.report.kernels_md import plain_kernel_name
 from perfkit.report.markdown import code, is_numeric, markdown_table, shortened
+from perfkit.report.words import change_text, time_unit
+from perfkit.stats import process_interval
 
 
 def test_columns_are_aligned_and_numbers_flush_right() -> None:
@@ -81,3 +83,23 @@ def test_code_survives_backticks() -> None:
 )
 def test_plain_kernel_names(name: str, plain: str) -> None:
     assert plain_kernel_name(name) == plain
+
+
+@pytest.mark.parametrize(
+    ("medians_us", "unit"),
+    [
+        ([5.0, 2000.0], "us"),
+        ([5.0, 20000.0], "ms"),
+        ([5218.0, 8527.0], "ms"),
+        ([], "us"),
+    ],
+)
+def test_the_unit_of_a_column(medians_us: list[float], unit: str) -> None:
+    assert time_unit([None, *(process_interval([m]) for m in medians_us)]) == unit
+
+
+def test_before_and_after_share_unit_and_decimals() -> None:
+    before = process_interval([20000.0, 20010.0, 20020.0])
+    after = process_interval([15000.0, 15400.0, 15800.0])
+    # The wider interval, of `after`, is about +/- 1 ms: 15.4 +/- 1.0.
+    assert change_text(before, after) == "20.0 -> 15.4 ms (-23.0%)"

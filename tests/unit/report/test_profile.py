@@ -8,6 +8,7 @@ import pytest
 
 from perfkit.report.bottleneck import classify_bottleneck
 from perfkit.report.candidates_md import NUM_SHOWN, candidate_notes, candidate_table
+from perfkit.report.kernels_md import kernel_sections
 from perfkit.report.profile_md import is_host_bound, profile_md
 from perfkit.report.providers_md import bottleneck_table
 from perfkit.stats import process_interval
@@ -54,6 +55,15 @@ def test_a_step_without_attention_kernels_says_nothing_about_attention() -> None
     text = profile_md(dataclasses.replace(data.profile(), matrix=some))
     assert "- 4k eager: `flash`" in text
     assert "none found by name" in text
+
+
+def test_what_the_top_kernels_leave_is_one_line() -> None:
+    rows = data.kernel_rows()[1][:2]
+    (section,) = kernel_sections(rows)
+    # 30% and 15% of 20.04 ms are shown, so 55% are left.
+    assert "all others" in section.table
+    assert "11.0 ms" in section.table
+    assert "55.0%" in section.table
 
 
 def test_candidates_below_one_percent_are_summed_up() -> None:
