@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -73,9 +74,7 @@ def _on_gpu(
             for _ in range(num_steps if prepare is None else 1):
                 call()
             torch.cuda.synchronize(device)
-        if trace_file is not None:
-            profiler.export_chrome_trace(str(trace_file))
-        uses += device_uses(trace_events(profiler))
+        uses += device_uses(trace_events(profiler, trace_file=trace_file))
     return uses
 
 
@@ -118,13 +117,19 @@ def attention_kernels(runs: Iterable[KernelRun]) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if _ATTENTION.search(name)))
 
 
-def trace_events(profiler: profile) -> list[Event]:
-    """The complete events of a finished profile, in the public trace format."""
+def trace_events(profiler: profile, *, trace_file: Path | None = None) -> list[Event]:
+    """The complete events of a finished profile, in the public trace format.
+
+    A profile can be saved only once; `trace_file` keeps that copy, compressed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
-        # Names come from user code and may hold any bytes.
-        document = json.loads(path.read_text(encoding="utf-8", errors="replace"), strict=False)
+        data = path.read_bytes()
+    if trace_file is not None:
+        trace_file.write_bytes(gzip.compress(data, compresslevel=6))
+    # Names come from user code and may hold any bytes.
+    document = json.loads(data.decode("utf-8", errors="replace"), strict=False)
     return [event for event in document["traceEvents"] if event.get("ph") == "X"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 from perfkit.stages.plan import PlannedSlot, in_rounds
@@ -48,13 +49,24 @@ def plan_verify(session: Session) -> tuple[PlannedSlot, ...]:
 
 
 def plan_bench(session: Session) -> tuple[PlannedSlot, ...]:
-    """All subjects on all cases, `--replicates` processes each, interleaved."""
+    """All subjects on all cases, `--replicates` processes each, interleaved.
+
+    The first round of the unmodified target is what profile runs: its times are taken before its trace.
+    """
     subjects = (*session.baselines(), *session.variants())
     specs = [
         [session.spec("time_step", case=case, subject=subject) for subject in subjects]
         for case in session.cases
     ]
-    return in_rounds("bench", specs, num_rounds=session.replicates)
+    plan = in_rounds("bench", specs, num_rounds=session.replicates)
+    return tuple(_as_profiled(slot, session) for slot in plan)
+
+
+def _as_profiled(slot: PlannedSlot, session: Session) -> PlannedSlot:
+    if slot.round > 0 or not session.is_layer or slot.spec.subject.variant != "v0":
+        return slot
+    spec = session.spec("take_profile", case=slot.spec.case, subject=slot.spec.subject)
+    return dataclasses.replace(slot, spec=spec)
 
 
 def _verified_subjects(session: Session) -> tuple[Subject, ...]:
