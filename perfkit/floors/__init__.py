@@ -14,11 +14,12 @@ from perfkit.floors.floors import (
 from perfkit.floors.islands import Island, find_islands
 from perfkit.floors.rank import MIN_SHARE, Candidate, rank, without_floor
 from perfkit.floors.rates import bandwidth_of_mix
-from perfkit.floors.table import Row, ideal_rows, violations
+from perfkit.floors.table import NOISE, Row, explain_fast_bytes, ideal_rows, violations
 from perfkit.floors.traffic import Traffic, external_traffic
 
 __all__ = [
     "MIN_SHARE",
+    "NOISE",
     "Attribution",
     "Candidate",
     "Closure",
@@ -31,6 +32,7 @@ __all__ = [
     "attribute",
     "bandwidth_of_mix",
     "closure",
+    "explain_fast_bytes",
     "external_traffic",
     "find_islands",
     "find_units",

@@ -38,7 +38,7 @@ class Candidate:
 
     @property
     def source_lines(self) -> tuple[str, ...]:
-        """Where to look, in execution order."""
+        """Where to look, the lines of most ops first."""
         return self.rows[0].source_lines
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ class Row:
     shapes: tuple[str, ...]
     modules: tuple[str, ...]
     source_lines: tuple[str, ...]
+    """Those of most ops first."""
     measured_us: float
     floor_us: float | None
     unfused_floor_us: float | None
@@ -82,7 +84,7 @@ def _row(unit: Unit, attribution: Attribution, peaks: Peaks) -> Row:
         ops=tuple(short_name(op.name) for op in unit.ops),
         shapes=tuple(op.shapes for op in unit.ops),
         modules=_distinct(op.module for op in unit.ops),
-        source_lines=_distinct(op.source for op in unit.ops),
+        source_lines=_most_frequent(op.source for op in unit.ops),
         measured_us=measured_us,
         floor_us=floor.time_us,
         unfused_floor_us=unfused_floor_us(unit, peaks),
@@ -106,6 +108,11 @@ def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
+def _most_frequent(texts: Iterable[str]) -> tuple[str, ...]:
+    """Distinct texts, those of most ops first: the line that a piece is about, rather than its first op's."""
+    return tuple(text for text, _ in Counter(text for text in texts if text).most_common())
+
+
 def _diagnosis(unit: Unit, floor: Floor, *, measured_us: float, peaks: Peaks) -> str:
     """The likeliest reason for a time below the floor."""
     if measured_us == 0:
@@ -114,10 +121,16 @@ def _diagnosis(unit: Unit, floor: Floor, *, measured_us: float, peaks: Peaks) ->
         return "Shorter than the measured launch floor: measure the peaks again on a quiet machine."
     if floor.bound == "flops":
         return "Faster than the measured rate of its dtype: another clock, or a kernel that does less work."
-    num_bytes = unit.traffic.num_bytes
+    return explain_fast_bytes(
+        unit.traffic.num_bytes, floor.time_us or 0.0, measured_us=measured_us, peaks=peaks
+    )
+
+
+def explain_fast_bytes(num_bytes: int, floor_us: float, *, measured_us: float, peaks: Peaks) -> str:
+    """The likeliest reason why so many bytes moved in less than their floor."""
     if num_bytes < peaks.cache_bytes:
         return "Its bytes fit the cache, so they need not come from memory."
-    if peaks.cache_bytes and measured_us >= (floor.time_us or 0.0) * (1 - peaks.cache_bytes / num_bytes):
+    if peaks.cache_bytes and measured_us >= floor_us * (1 - peaks.cache_bytes / num_bytes):
         part = 100 * peaks.cache_bytes / num_bytes
         return f"The cache holds up to {part:.0f}% of its bytes, which explains the difference."
     return "Its bytes are over-counted, or the bandwidth was measured too low."

@@ -8,7 +8,7 @@ from perfkit.report.pairs import best_change, launched, pairs
 from perfkit.report.ranking import headline_rows, may_rank
 from perfkit.report.render import render
 from perfkit.report.words import QUICK, conclusion, hole_text, plural
-from perfkit.stats import format_percent, format_us
+from perfkit.stats import format_percent, format_ratio, format_us
 
 NUM_CANDIDATES = 5
 _CUT = ("gemm", "attention", "collective", "opaque")
@@ -59,6 +59,9 @@ def where_lines(findings: Findings) -> list[str]:
     for case in dict.fromkeys(p.case for p in findings.pieces):
         pieces = [p for p in findings.pieces if p.case == case]
         closure = next((c for c in findings.closures if c.case == case), None)
+        if findings.conditions.kind == "kernel":
+            lines += [_pass_line(piece) for piece in pieces]
+            continue
         lines += [_total_line(case, pieces, closure, on_gpu=findings.conditions.on_gpu)]
         for words, kinds in (("matrix products, attention, opaque calls", _CUT), ("glue", ("glue",))):
             lines += _kind_line(words, [p for p in pieces if p.kind in kinds])
@@ -116,6 +119,14 @@ def _total_line(case: str, pieces: list[Piece], closure: Closure | None, *, on_g
         return f"{case}: {total} of {word} in {plural(len(pieces), 'piece')}"
     open_share = format_percent(closure.unattributed_us / closure.total_us)
     return f"{case}: {format_us(closure.total_us)} of {word}, {open_share} unattributed"
+
+
+def _pass_line(piece: Piece) -> str:
+    """One pass of a kernel: `2048x4096, target backward: 19.7 us of kernels, floor 11.5 us (1.7x)`."""
+    text = f"{piece.case}, {piece.name}: {format_us(piece.measured_us)} of kernels"
+    if not piece.floor_us:
+        return text
+    return f"{text}, floor {format_us(piece.floor_us)} ({format_ratio(piece.measured_us / piece.floor_us)})"
 
 
 def _kind_line(words: str, pieces: list[Piece]) -> list[str]:

@@ -109,7 +109,7 @@ class Piece:
     """Op names in order, for people: `mul, add, rsqrt`."""
     modules: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    """`llama3_block.py:41 apply_rope`, in execution order."""
+    """`llama3_block.py:41 apply_rope`, those of most ops first."""
     bound: str = ""
     """Which ceiling sets the floor: `launch`, `bytes`, `flops` or `unknown`."""
     num_bytes: int | None = None
@@ -219,6 +219,8 @@ class ComparisonRow:
     verdict_reason: str = ""
     fates: Mapping[str, int] = field(default_factory=dict)
     """Fate -> number of slots, of all that were launched for this row."""
+    is_baseline: bool = False
+    """Whether the ratios of its group refer to this row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from perfkit.report.ranking import may_rank
 from perfkit.report.render import render
 from perfkit.report.story import tell
 from perfkit.report.words import QUICK, change_text, conclusion
+from perfkit.stats import format_us
 
 _LONGEST_SLUG = 40
 
@@ -75,7 +76,11 @@ def _questions(findings: Findings, change: Change) -> list[str]:
             continue
         pair = max(of, key=lambda p: p.times[0].median)
         verdict = conclusion(pair.after) if may_rank(pair.after) else pair.after.verdict
-        lines.append(f"why not {other.subject}? {pair.case} {change_text(*pair.times)}, {verdict}.")
+        text = f"why not {other.subject}? {pair.case} {change_text(*pair.times)}, {verdict}"
+        mine = next((p for p in launched(pairs(findings, change.subject)) if p.case == pair.case), None)
+        if mine is not None:
+            text += f"; {change.subject} takes {format_us(mine.times[1].median)}"
+        lines.append(f"{text}.")
     return lines
 
 

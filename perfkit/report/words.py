@@ -98,7 +98,7 @@ def ratio_interval_cell(ratio: PairedRatio | None) -> str:
 def conclusion(row: ComparisonRow) -> str:
     """What the ratio's interval shows: `faster`, `slower`, `no difference shown`."""
     if row.ratio is None:
-        return "baseline" if row.verdict == "reference" else HOLE
+        return "baseline" if row.is_baseline or row.verdict == "reference" else HOLE
     if row.ratio.low is None:
         return "open: 1 process"
     words = "faster" if row.ratio.smaller else "slower" if row.ratio.larger else "no difference shown"

@@ -47,7 +47,11 @@ def analyse(session: Session, *, effort: Effort, peaks: Peaks) -> Analysis:
     if not session.is_layer:
         records = planned_records(plan_profile(session), effort=effort, session=session.key)
         pieces = kernel_pieces(records, peaks=peaks)
-        return Analysis(pieces=pieces, candidates=tuple(_kernel_candidates(pieces)))
+        return Analysis(
+            pieces=pieces,
+            candidates=tuple(_kernel_candidates(pieces)),
+            notes=tuple(_kernel_notes(pieces, peaks)),
+        )
     records = planned_records(plan_ideal(session), effort=effort, session=session.key)
     if session.recorded is not None and not all(_ledger_is_here(record, effort) for record in records):
         return _from_csv(effort)
@@ -175,6 +179,18 @@ def _kernel_candidates(pieces: Sequence[Piece]) -> Iterator[Candidate]:
         yield Candidate(
             rank=place, piece=piece, gain_us=gain_us, share=share, worthwhile=share >= floors.MIN_SHARE
         )
+
+
+def _kernel_notes(pieces: Sequence[Piece], peaks: Peaks) -> Iterator[str]:
+    for piece in pieces:
+        if "below_floor" in piece.flags and piece.floor_us is not None:
+            why = floors.explain_fast_bytes(
+                piece.num_bytes or 0, piece.floor_us, measured_us=piece.measured_us, peaks=peaks
+            )
+            yield (
+                f"{piece.case}: {piece.name} took {piece.measured_us:.1f} us, below its floor of "
+                f"{piece.floor_us:.1f} us. {why}"
+            )
 
 
 def _notes(case: str, costs: Costs, rows: Sequence[floors.Row], times: LabelTimes) -> Iterator[str]:

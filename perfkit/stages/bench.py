@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -43,8 +44,7 @@ def bench(session: Session, *, effort: Effort, plan: Sequence[PlannedSlot]) -> S
     """Measures, writes comparison.md and benchmarks/*.csv, and returns the table."""
     slots = measure(plan, session=session, effort=effort)
     comparison = compare(session, effort=effort, records=slots.records)
-    files = [effort.write("comparison.md", comparison_md(comparison))]
-    files += [effort.write(f"benchmarks/{name}", text) for name, text in _csvs(comparison).items()]
+    files = write_comparison(comparison, effort)
     unpredicted = [name for name in effort.variant_names() if not has_prediction(effort.variants_dir, name)]
     warnings = [f"{name}'s notebook predicts no number; write one before the run." for name in unpredicted]
     return StageReport(
@@ -54,6 +54,12 @@ def bench(session: Session, *, effort: Effort, plan: Sequence[PlannedSlot]) -> S
         files=tuple(files),
         warnings=(*failure_warnings(slots, effort=effort), *warnings),
     )
+
+
+def write_comparison(comparison: Comparison, effort: Effort) -> list[Path]:
+    """Writes comparison.md and benchmarks/*.csv, and returns their paths."""
+    files = [effort.write("comparison.md", comparison_md(comparison))]
+    return files + [effort.write(f"benchmarks/{name}", text) for name, text in _csvs(comparison).items()]
 
 
 def compare(session: Session, *, effort: Effort, records: Sequence[SlotRecord]) -> Comparison:

@@ -113,6 +113,7 @@ def _row(
         verdict=verdict,
         verdict_reason=reason,
         fates=dict(fates[quantity.case, label]),
+        is_baseline=label == baseline,
     )
 
 

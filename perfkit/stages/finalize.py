@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from perfkit.effort import Effort
-from perfkit.report.comparison_md import comparison_md
 from perfkit.report.findings_md import findings_md, verdict_line
 from perfkit.report.lint import lint_pull_request
 from perfkit.report.model import Findings
@@ -13,6 +12,7 @@ from perfkit.report.pairs import best_change
 from perfkit.report.plots import floors_png, providers_png, variants_png
 from perfkit.report.pull_request import pull_requests
 from perfkit.stages.answer import StageReport
+from perfkit.stages.bench import write_comparison
 from perfkit.stages.evidence import findings_of
 from perfkit.stages.peaks import peaks_of
 from perfkit.stages.plans import plan_bench
@@ -51,7 +51,7 @@ def finalize(session: Session, *, effort: Effort, say: Say) -> StageReport:
     )
     files = [
         effort.write("findings.md", report),
-        effort.write("comparison.md", comparison_md(findings.comparison)),
+        *write_comparison(findings.comparison, effort),
         *texts,
         *plots,
     ]

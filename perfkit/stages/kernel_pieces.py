@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from perfkit.floors import bandwidth_of_mix
+from perfkit.floors import NOISE, bandwidth_of_mix
 from perfkit.report.model import Piece
 from perfkit.stages.kernel_profile import VECTOR_RATE
 from perfkit.wire.payloads import KernelRun, Peaks, StepTimes, Work
@@ -55,7 +55,7 @@ def _pieces_of(record: SlotRecord, peaks: Peaks) -> Iterator[Piece]:
 
 def _piece(case: str, label: str, work: Work, run: KernelRun, peaks: Peaks) -> Piece:
     floor_us = floor_of_work_us(work, peaks)
-    below = run.time_us < floor_us * 0.98
+    below = run.time_us < floor_us * (1 - NOISE)
     fits = 0 < work.num_bytes <= peaks.cache_bytes
     return Piece(
         case=case,
