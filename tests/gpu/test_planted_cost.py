@@ -11,16 +11,13 @@ from perfkit.launch import run_slot
 from perfkit.trace import label_times, read_trace
 from perfkit.wire.codec import decode
 from perfkit.wire.ledger import Ledger
-from perfkit.wire.payloads import Costs, Peaks
-from perfkit.wire.spec import Measure, Spec
+from perfkit.wire.payloads import Costs, StepTimes
+from perfkit.wire.spec import Measure
 from tests.support.specs import layer_spec, write
 
 pytestmark = pytest.mark.gpu
 
 PLANTED = 2
-SHAPE = (32768, 8192)
-COPIED_BYTES = 2 * SHAPE[0] * SHAPE[1] * 2
-"""Read and written, in bf16."""
 _LAYER = """
 import torch
 from torch import nn
@@ -57,6 +54,31 @@ def inputs(*, device, dtype, **_):
 """
 
 
+_COPY = """
+import torch
+from torch import nn
+
+class Copy(nn.Module):
+    def forward(self, x):
+        return x.clone()
+
+def build(*, device, dtype):
+    return Copy()
+
+def inputs(*, device, dtype):
+    return {"x": torch.randn(32768, 8192, device=device, dtype=dtype)}
+"""
+
+
+def copy_us(tmp_path: Path) -> float:
+    """Kernel time of the same copy, alone in a step of its own."""
+    spec = layer_spec(write(tmp_path / "copy.py", _COPY), device="cuda:0", dtype="bf16")
+    times = run_slot(spec, slot_dir=tmp_path / "slot").payload
+    assert isinstance(times, StepTimes)
+    (run,) = times.kernel_runs
+    return sum(kernel.time_us for kernel in run.kernels if "opy" in kernel.name)
+
+
 def islands(tmp_path: Path, *, plant: int) -> dict[str, tuple[floors.Unit, float]]:
     """Glue islands of the layer with the copy planted in that block: id -> unit and measured time."""
     folder = tmp_path / f"plant{plant}"
@@ -88,18 +110,14 @@ def islands(tmp_path: Path, *, plant: int) -> dict[str, tuple[floors.Unit, float
 
 
 def test_a_planted_copy_raises_its_own_island_alone(tmp_path: Path) -> None:
-    peaks = run_slot(Spec(program="measure_peaks", device="cuda:0"), slot_dir=tmp_path / "peaks").payload
-    assert isinstance(peaks, Peaks)
-    copy = peaks.rate("copy_1_1")
-    assert copy is not None
-    copy_us = 1e6 * COPIED_BYTES / copy.value
+    known_us = copy_us(tmp_path)
     before, after = islands(tmp_path, plant=-1), islands(tmp_path, plant=PLANTED)
     assert before.keys() == after.keys()
     raised = {name: after[name][1] - before[name][1] for name in before}
     planted = [name for name, (unit, _) in after.items() if len(unit.ops) > len(before[name][0].ops)]
     assert len(planted) == 1
     assert f"layers.{PLANTED}" in {op.module for op in after[planted[0]][0].ops}
-    assert raised[planted[0]] == pytest.approx(copy_us, rel=0.05)
+    assert raised[planted[0]] == pytest.approx(known_us, rel=0.05)
     for name in before.keys() - set(planted):
         if before[name][1] > 20:
             assert abs(raised[name]) <= 0.02 * before[name][1], name
