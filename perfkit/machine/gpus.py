@@ -37,18 +37,18 @@ class Gpus:
     gpus: tuple[GpuState, ...] = ()
 
 
-def list_gpus(library: Any | None = None) -> Gpus:
+def list_gpus(bindings: Any | None = None) -> Gpus:
     """The GPUs in NVML order; `watched` is False, with the reason, where there is no NVML.
 
     Args:
-        library: a stand-in for pynvml.
+        bindings: a stand-in for pynvml.
     """
     try:
-        with open_nvml(library) as nvml:
-            count = nvml.ask(nvml.library.nvmlDeviceGetCount) or 0
+        with open_nvml(bindings) as nvml:
+            count = nvml.ask(nvml.bindings.nvmlDeviceGetCount) or 0
             return Gpus(
                 watched=True,
-                driver=as_text(nvml.ask(nvml.library.nvmlSystemGetDriverVersion)),
+                driver=as_text(nvml.ask(nvml.bindings.nvmlSystemGetDriverVersion)),
                 gpus=tuple(_state(nvml, index) for index in range(count)),
             )
     except NvmlUnavailable as error:
@@ -56,20 +56,20 @@ def list_gpus(library: Any | None = None) -> Gpus:
 
 
 def _state(nvml: Nvml, index: int) -> GpuState:
-    library, handle = nvml.library, nvml.handle(index)
-    memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
-    persistence = nvml.ask(library.nvmlDeviceGetPersistenceMode, handle)
-    utilization = nvml.ask(library.nvmlDeviceGetUtilizationRates, handle)
+    bindings, handle = nvml.bindings, nvml.handle(index)
+    memory = nvml.ask(bindings.nvmlDeviceGetMemoryInfo, handle)
+    persistence = nvml.ask(bindings.nvmlDeviceGetPersistenceMode, handle)
+    utilization = nvml.ask(bindings.nvmlDeviceGetUtilizationRates, handle)
     return GpuState(
         index=index,
-        name=as_text(nvml.ask(library.nvmlDeviceGetName, handle)),
-        uuid=as_text(nvml.ask(library.nvmlDeviceGetUUID, handle)),
+        name=as_text(nvml.ask(bindings.nvmlDeviceGetName, handle)),
+        uuid=as_text(nvml.ask(bindings.nvmlDeviceGetUUID, handle)),
         memory_bytes=None if memory is None else int(memory.total),
         free_bytes=None if memory is None else int(memory.free),
         process_ids=nvml.process_ids(handle),
         slowdown_reasons=nvml.slowdown_reasons(handle),
         sm_clock_mhz=nvml.sm_clock_mhz(handle),
-        max_sm_clock_mhz=nvml.ask(library.nvmlDeviceGetMaxClockInfo, handle, library.NVML_CLOCK_SM),
+        max_sm_clock_mhz=nvml.ask(bindings.nvmlDeviceGetMaxClockInfo, handle, bindings.NVML_CLOCK_SM),
         temperature_c=nvml.temperature_c(handle),
         persistence=None if persistence is None else bool(persistence),
         utilization_percent=None if utilization is None else int(utilization.gpu),

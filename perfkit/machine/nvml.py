@@ -27,13 +27,13 @@ class NvmlUnavailable(Exception):  # noqa: N818 - a state of the machine, handle
 class Nvml:
     """An initialised NVML (the pynvml module, or a stand-in with the same functions)."""
 
-    library: Any
+    bindings: Any
 
     def ask(self, query: Callable[..., T], *arguments: Any) -> T | None:
         """The answer of one query, or None where this GPU or driver does not support it."""
         try:
             return query(*arguments)
-        except self.library.NVMLError:
+        except self.bindings.NVMLError:
             return None
 
     def handle(self, index: int) -> Any:
@@ -43,55 +43,55 @@ class Nvml:
             NvmlUnavailable: there is no such device, or it fell off the bus.
         """
         try:
-            return self.library.nvmlDeviceGetHandleByIndex(index)
-        except self.library.NVMLError as error:
+            return self.bindings.nvmlDeviceGetHandleByIndex(index)
+        except self.bindings.NVMLError as error:
             raise NvmlUnavailable(f"NVML knows no GPU {index} ({error})") from error
 
     def process_ids(self, handle: Any) -> tuple[int, ...] | None:
         """Processes with a compute context on the device; None where the driver does not tell."""
-        found = self.ask(self.library.nvmlDeviceGetComputeRunningProcesses, handle)
+        found = self.ask(self.bindings.nvmlDeviceGetComputeRunningProcesses, handle)
         return None if found is None else tuple(int(process.pid) for process in found)
 
     def slowdown_reasons(self, handle: Any) -> tuple[str, ...]:
         """Which of SLOWDOWN_BITS are set now."""
-        library = self.library
-        mask = self.ask(library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+        bindings = self.bindings
+        mask = self.ask(bindings.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
         return tuple(
             words
             for words, name in SLOWDOWN_BITS.items()
-            if mask & int(getattr(library, f"nvmlClocksThrottleReason{name}"))
+            if mask & int(getattr(bindings, f"nvmlClocksThrottleReason{name}"))
         )
 
     def sm_clock_mhz(self, handle: Any) -> int | None:
         """SM clock now."""
-        return self.ask(self.library.nvmlDeviceGetClockInfo, handle, self.library.NVML_CLOCK_SM)
+        return self.ask(self.bindings.nvmlDeviceGetClockInfo, handle, self.bindings.NVML_CLOCK_SM)
 
     def temperature_c(self, handle: Any) -> int | None:
         """Temperature of the GPU die."""
-        library = self.library
-        return self.ask(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU)
+        bindings = self.bindings
+        return self.ask(bindings.nvmlDeviceGetTemperature, handle, bindings.NVML_TEMPERATURE_GPU)
 
 
 @contextlib.contextmanager
-def open_nvml(library: Any | None = None) -> Iterator[Nvml]:
+def open_nvml(bindings: Any | None = None) -> Iterator[Nvml]:
     """NVML between its init and its shutdown.
 
     Args:
-        library: a stand-in for pynvml.
+        bindings: a stand-in for pynvml.
 
     Raises:
         NvmlUnavailable: no NVIDIA driver here, or one that does not answer.
     """
-    library = _pynvml() if library is None else library
+    bindings = _pynvml() if bindings is None else bindings
     try:
-        library.nvmlInit()
-    except library.NVMLError as error:
+        bindings.nvmlInit()
+    except bindings.NVMLError as error:
         raise NvmlUnavailable(f"NVML does not start: {error}") from error
     try:
-        yield Nvml(library)
+        yield Nvml(bindings)
     finally:
-        with contextlib.suppress(library.NVMLError):
-            library.nvmlShutdown()
+        with contextlib.suppress(bindings.NVMLError):
+            bindings.nvmlShutdown()
 
 
 def _pynvml() -> Any:

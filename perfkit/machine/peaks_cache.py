@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from perfkit.errors import PerfkitError
+from perfkit.files import write_atomic
 from perfkit.places import cache_dir
 from perfkit.wire.codec import decode, digest, encode_pretty
 from perfkit.wire.payloads import Peaks
@@ -51,7 +49,7 @@ def save_peaks(peaks: Peaks, *, folder: Path | None = None) -> Path:
     path = peaks_file(peaks.device_key, folder=folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, encode_pretty(peaks))
+        write_atomic(path, encode_pretty(peaks))
     except OSError as error:
         raise PerfkitError(
             f"Cannot keep the measured peaks in {path.parent}.",
@@ -70,15 +68,3 @@ def peaks_file(device_key: str, *, folder: Path | None = None) -> Path:
 def _ignored(path: Path, reason: str) -> CachedPeaks:
     message = f"Ignored {path}: {reason}. The peaks are measured again (perfkit peaks does so at any time)."
     return CachedPeaks(peaks=None, message=message)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(temporary).unlink()
-        raise

@@ -36,7 +36,7 @@ class NvmlWatch:
         *,
         pid_is_ours: Callable[[int], bool],
         interval_s: float = POLL_INTERVAL_S,
-        library: Any | None = None,
+        bindings: Any | None = None,
         wait: Callable[[float], bool] | None = None,
         pid_exists: Callable[[int], bool] = _pid_exists,
         host_pids: bool | None = None,
@@ -45,13 +45,13 @@ class NvmlWatch:
 
         Args:
             device_index: NVML index, see `perfkit.machine.device.find_gpu`.
-            library: a stand-in for pynvml.
+            bindings: a stand-in for pynvml.
             wait: waits for so many seconds and says whether to stop; by default a real wait.
             host_pids: whether process ids here are those of the host; found out by default.
         """
         self._device_index = device_index
         self._interval_s = interval_s
-        self._library = library
+        self._bindings = bindings
         self._stop = threading.Event()
         self._wait = wait or self._stop.wait
         self._pids = PidSorter(
@@ -71,7 +71,7 @@ class NvmlWatch:
     def __enter__(self) -> NvmlWatch:
         """Polls once and starts the thread."""
         try:
-            nvml = self._resources.enter_context(open_nvml(self._library))
+            nvml = self._resources.enter_context(open_nvml(self._bindings))
             handle = nvml.handle(self._device_index)
         except NvmlUnavailable as error:
             self._resources.close()
@@ -120,7 +120,7 @@ class NvmlWatch:
         self._lists_processes = self._lists_processes and pids is not None
         self._pids.see(pids or ())
         self._slowdown_reasons.update(dict.fromkeys(nvml.slowdown_reasons(handle)))
-        utilization = nvml.ask(nvml.library.nvmlDeviceGetUtilizationRates, handle)
+        utilization = nvml.ask(nvml.bindings.nvmlDeviceGetUtilizationRates, handle)
         clock = nvml.sm_clock_mhz(handle)
         # An idle GPU lowers its clock by itself; that says nothing about the measurement.
         if clock is not None and utilization is not None and utilization.gpu > 0:

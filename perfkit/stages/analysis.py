@@ -39,7 +39,7 @@ class Analysis:
 
 
 def analyse(session: Session, *, effort: Effort, peaks: Peaks) -> Analysis:
-    """The analysis of all cases that are recorded under this session; nothing is measured.
+    """The analysis of all cases that are recorded under the session; nothing is measured.
 
     Raises:
         PerfkitError: a ledger or trace of a recorded slot cannot be read.

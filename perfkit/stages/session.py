@@ -108,7 +108,7 @@ class Session:
         return unique_subjects(subjects)
 
     def spec(self, program: ProgramName, *, case: Case | None, subject: Subject | None = None) -> Spec:
-        """The spec of one slot of this session."""
+        """The spec of one slot of the session."""
         return Spec(
             program=program,
             device=self.device,
@@ -127,7 +127,7 @@ class Session:
         return msgspec.structs.replace(spec, further_cases=cases[1:])
 
     def setup(self) -> Setup:
-        """What the effort's header remembers of this session."""
+        """What the effort's header remembers of the session."""
         if self.recorded is not None:
             return self.recorded
         options = {

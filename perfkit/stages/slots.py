@@ -50,7 +50,7 @@ def run_slots(
     launch: Launcher,
     progress: Callable[[int, int, str], None],
 ) -> SlotsRun:
-    """Fills the holes of the plan; a slot that ended well in an earlier run of this session is not repeated.
+    """Fills the holes of the plan; a slot that ended well in an earlier run of the session is not repeated.
 
     A slot that failed is tried again, because what failed it may have been mended. A contaminated one is
     kept, counted, and replaced up to MAX_REPLACEMENTS times. Every record is on disk before the next slot
@@ -91,7 +91,7 @@ def outcome(record: SlotRecord) -> str:
 
 
 def latest_records(effort: Effort, session: str) -> dict[tuple[str, int], SlotRecord]:
-    """The newest record per (spec hash, round) of this session, whatever its fate."""
+    """The newest record per (spec hash, round) of the session, whatever its fate."""
     return {
         (record.result.spec_hash, record.round): record
         for record in effort.records()

@@ -61,7 +61,8 @@ def test_compiled_regions_agree_with_eager() -> None:
     digest = digest_state(eager.module, eager.inputs)
     regions = assemble(_spec(tree="regions"))
     assert digest_state(regions.module, regions.inputs) == digest
-    torch.testing.assert_close(regions(), expected, rtol=2e-2, atol=2e-2)
+    # Two bf16 units of the largest outputs, which lie between 4 and 8.
+    torch.testing.assert_close(regions(), expected, rtol=2e-2, atol=2 * 2**-5)
     assert num_graphs() >= 2
     regions.check_finite()
 

@@ -31,7 +31,7 @@ def watch_through(
     watch = NvmlWatch(
         0,
         pid_is_ours=lambda pid: pid == OURS,
-        library=library,
+        bindings=library,
         wait=wait,
         pid_exists=exists,
         host_pids=host_pids,
@@ -74,7 +74,7 @@ def test_the_slots_own_process_stays_its_own_after_its_end() -> None:
     watch = NvmlWatch(
         0,
         pid_is_ours=lambda pid: pid in alive,
-        library=FakeNvml(gpu),
+        bindings=FakeNvml(gpu),
         wait=lambda seconds: True,
         host_pids=True,
         pid_exists=lambda pid: True,
@@ -135,7 +135,7 @@ def test_a_driver_that_lists_no_processes_is_named() -> None:
 
 def test_without_nvml_or_without_that_gpu_the_slot_is_not_watched() -> None:
     for library, index in ((FakeNvml(why_not="no driver"), 0), (FakeNvml(FakeGpu()), 5)):
-        watch = NvmlWatch(index, pid_is_ours=lambda pid: True, library=library)
+        watch = NvmlWatch(index, pid_is_ours=lambda pid: True, bindings=library)
         with watch:
             pass
         report = watch.report()
@@ -146,7 +146,7 @@ def test_without_nvml_or_without_that_gpu_the_slot_is_not_watched() -> None:
 
 
 def test_the_real_wait_ends_at_once_when_the_slot_ends() -> None:
-    with NvmlWatch(0, pid_is_ours=lambda pid: True, library=FakeNvml(FakeGpu()), interval_s=3600) as watch:
+    with NvmlWatch(0, pid_is_ours=lambda pid: True, bindings=FakeNvml(FakeGpu()), interval_s=3600) as watch:
         pass
     assert watch.report().num_polls == 2
 
