@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 from .clocks import Call, Clock, quiet
 
 WINDOW = 3
-"""Steps that are compared with as many before them."""
+"""Least number of steps that are compared with as many before them."""
+MIN_WINDOW_S = 0.005
+"""Least time that such a window spans: single calls of some microseconds vary by far more than 10%."""
+MAX_WINDOW = 200
 TOLERANCE = 0.10
 """Largest relative change of the best step time from one window to the next that counts as settled. Our
 choice: first steps after compilation, allocation or clock ramp-up are off by far more."""
@@ -46,8 +50,16 @@ class _Seen:
     def settled(self) -> bool:
         if len(self.seconds) < 2 * WINDOW or any(self.compiled[-WINDOW:]):
             return False
-        best, earlier = min(self.seconds[-WINDOW:]), min(self.seconds[-2 * WINDOW : -WINDOW])
+        window = self.window()
+        if len(self.seconds) < 2 * window:
+            return False
+        best, earlier = min(self.seconds[-window:]), min(self.seconds[-2 * window : -window])
         return abs(best - earlier) <= TOLERANCE * earlier
+
+    def window(self) -> int:
+        """As many steps as it takes to span MIN_WINDOW_S."""
+        best = min(self.seconds[-WINDOW:])
+        return max(WINDOW, min(MAX_WINDOW, math.ceil(MIN_WINDOW_S / best) if best > 0 else MAX_WINDOW))
 
 
 def warm_up(
@@ -61,10 +73,11 @@ def warm_up(
 ) -> WarmUp:
     """Runs `call` at least `num_steps` times and until it has settled; waits for the device after each.
 
-    Settled: no graph was compiled during the last three steps, and their best time lies within 10% of
-    the best of the three before. The best is compared since interference only ever adds time.
+    Settled: no graph was compiled during the last three steps, and the best time of the last window lies
+    within 10% of the best of the window before. The best is compared since interference only ever adds time.
     `min_seconds` of warm-up beyond the first step let a GPU's clocks ramp up under short calls. The
-    limits: 20 steps beyond `num_steps` and `min_seconds`, and `max_seconds` in steps that compile nothing.
+    limits: 20 steps beyond `num_steps`, two windows and `min_seconds`, and `max_seconds` in steps that
+    compile nothing.
 
     `excess_s` is an honest upper bound of compile time: in the first step it also holds whatever else
     happens once, such as loading kernels and growing the allocator's pool.
@@ -84,7 +97,8 @@ def warm_up(
             stable = seen.settled()
             if (stable and spent_s >= min_seconds) or spent_s > max_seconds:
                 break
-            if spent_s >= min_seconds and done >= num_steps + MAX_EXTRA_STEPS:
+            enough = max(num_steps, 2 * seen.window()) + MAX_EXTRA_STEPS
+            if spent_s >= min_seconds and done >= enough:
                 break
     steady_s = min(seen.seconds[-WINDOW:])
     return WarmUp(

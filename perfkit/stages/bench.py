@@ -15,6 +15,7 @@ from perfkit.report.model import Comparison
 from perfkit.stages.answer import StageReport
 from perfkit.stages.compare import comparison_rows
 from perfkit.stages.conditions import conditions_of
+from perfkit.stages.doubts import doubts
 from perfkit.stages.plan import PlannedSlot
 from perfkit.stages.plans import plan_bench, plan_verify
 from perfkit.stages.request import StageRequest
@@ -66,7 +67,7 @@ def compare(session: Session, *, effort: Effort, records: Sequence[SlotRecord]) 
     """The comparison of these records, with the verdicts that verify has given so far."""
     baseline = baseline_label(records)
     verified = planned_records(plan_verify(session), effort=effort, session=session.key)
-    notes = []
+    notes = list(doubts(records))
     if not verified:
         notes.append("Nothing was verified yet: run `perfkit verify` before believing a ranking.")
     return Comparison(

@@ -44,6 +44,8 @@ def finalize(session: Session, *, effort: Effort, say: Say) -> StageReport:
     findings = findings_of(session, effort=effort, peaks=peaks)
     plots = _write_plots(findings, effort)
     texts, complaints = _write_pull_requests(findings, effort)
+    path = effort.folder / "findings.md"
+    before = path.read_text() if path.is_file() else ""
     report = findings_md(
         findings,
         plots=tuple(str(path.relative_to(effort.folder)) for path in plots),
@@ -56,7 +58,8 @@ def finalize(session: Session, *, effort: Effort, say: Say) -> StageReport:
         *plots,
     ]
     headline = verdict_line(findings, best_change(findings))
-    effort.note("Finalized", headline)
+    if report != before:
+        effort.note("Finalized", headline)
     return StageReport(
         headline=headline,
         tables=(comparison_table(findings.comparison),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from perfkit_harness.warm_up import MAX_EXTRA_STEPS, WarmUp, warm_up
+from perfkit_harness.warm_up import MAX_EXTRA_STEPS, MAX_WINDOW, WINDOW, warm_up
 
 from tests.support.fake_clock import FakeClock
 
@@ -47,7 +47,14 @@ def test_a_late_graph_keeps_the_warm_up_going() -> None:
 def test_steps_that_never_settle_end_at_the_limit_and_are_called_unstable() -> None:
     found = _warm(lambda i: 0.01 * 1.2**i)
     assert not found.stable
-    assert found.num_steps == 2 + MAX_EXTRA_STEPS
+    assert found.num_steps == 2 * WINDOW + MAX_EXTRA_STEPS
+
+
+def test_short_noisy_calls_are_compared_over_longer_windows() -> None:
+    # Only every tenth call is undisturbed: windows of three would differ by half again and again.
+    found = _warm(lambda i: 10e-6 if i % 10 == 9 else 15e-6)
+    assert found.stable
+    assert found.num_steps == 2 * MAX_WINDOW
 
 
 def test_steps_that_always_compile_are_called_unstable() -> None:

@@ -152,5 +152,5 @@ def test_the_spec_hash_does_not_depend_on_where_a_string_came_from() -> None:
 
     written = spec("4k", "eager")
     read = decode(encode(written), Spec)
-    split = spec("4k", "-eager-".split("-")[1])
+    split = spec("4k", "".join(["ea", "ger"]))
     assert spec_hash(read) == spec_hash(split) == spec_hash(written)
