@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from perfkit_harness.warm_up import MAX_EXTRA_STEPS, MAX_WINDOW, WINDOW, warm_up
+from perfkit_harness.warm_up import MAX_EXTRA_STEPS, MAX_WINDOW, WINDOW, WarmUp, warm_up
 
 from tests.support.fake_clock import FakeClock
 
