@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from perfkit.report.model import KernelRow, MatrixRow
 from perfkit.stats import median, process_interval
-from perfkit.trace import kernel_table, read_trace
+from perfkit.trace import Family, kernel_table, read_trace
+from perfkit.trace import KernelRow as TracedRow
 from perfkit.wire.payloads import StepTimes, Timing
 from perfkit.wire.results import SlotRecord
+
+_GENERATED = frozenset(
+    {Family.POINTWISE, Family.REDUCTION, Family.COPY, Family.NORM, Family.GATHER_SCATTER, Family.SORT}
+)
+"""What Inductor generates code for when it can."""
+
+NAME_LENGTH = 170
+"""Characters of a kernel's name that tell which op of torch it is: its templates begin alike."""
 
 TOP_KERNELS = 15
 """Rows per case and tree: enough to hold what matters, few enough to read."""
@@ -21,21 +31,33 @@ def matrix_rows(records: Iterable[SlotRecord]) -> tuple[MatrixRow, ...]:
     return tuple(row for record in records for row in _rows_of(record))
 
 
-def kernel_rows(
-    records: Sequence[SlotRecord], *, slots_dir: Path
-) -> tuple[tuple[KernelRow, ...], tuple[KernelRow, ...]]:
-    """(families, top kernels) per case and tree, from the traces of the slots.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedKernels:
+    """What the traces of the slots say about kernels (CPU: ops)."""
+
+    families: tuple[KernelRow, ...]
+    kernels: tuple[KernelRow, ...]
+    """The top ones per case and tree."""
+    notes: tuple[str, ...]
+    """Ops inside compiled code that the compiler did not generate code for."""
+
+
+def traced_kernels(records: Sequence[SlotRecord], *, slots_dir: Path) -> TracedKernels:
+    """Families, top kernels and fallbacks per case and tree, from the traces of the slots.
 
     Raises:
         PerfkitError: a trace cannot be read.
     """
     families: list[KernelRow] = []
     kernels: list[KernelRow] = []
+    notes: list[str] = []
     for record in records:
         payload = record.result.payload
         if not isinstance(payload, StepTimes) or not payload.trace_file:
             continue
         trace = read_trace(slots_dir / record.slot / payload.trace_file)
+        table = kernel_table(trace, num_steps=payload.num_traced_steps)
+        notes += _fallbacks(record, table)
         rows = [
             KernelRow(
                 case=_case(record),
@@ -46,11 +68,25 @@ def kernel_rows(
                 num_calls=row.num_calls,
                 share=row.share,
             )
-            for row in kernel_table(trace, num_steps=payload.num_traced_steps)
+            for row in table
         ]
         families += _by_family(rows)
         kernels += rows[:TOP_KERNELS]
-    return tuple(families), tuple(kernels)
+    return TracedKernels(families=tuple(families), kernels=tuple(kernels), notes=tuple(notes))
+
+
+def _fallbacks(record: SlotRecord, table: Sequence[TracedRow]) -> Iterator[str]:
+    """A kernel of torch's own inside a compiled region, which is no product, copy engine or attention."""
+    found = [row for row in table if row.inside_compiled_region and row.family in _GENERATED]
+    if not found:
+        return
+    total_us = sum(row.time_us for row in found)
+    calls = sum(row.num_calls for row in found)
+    yield (
+        f"{record.spec.subject.label} on {_case(record)}: inside compiled code {calls:g} launches a step "
+        f"({total_us:.0f} us) are torch's own kernels, most of it `{found[0].name[:NAME_LENGTH]}`. "
+        "The compiler has no code for these ops; written otherwise, they could fuse with their neighbours."
+    )
 
 
 def _rows_of(record: SlotRecord) -> Iterator[MatrixRow]:

@@ -14,7 +14,7 @@ from perfkit.stages.analysis import Analysis, analyse
 from perfkit.stages.answer import StageReport
 from perfkit.stages.conditions import conditions_of
 from perfkit.stages.kernel_profile import provider_rows
-from perfkit.stages.layer_profile import kernel_rows, matrix_rows
+from perfkit.stages.layer_profile import matrix_rows, traced_kernels
 from perfkit.stages.peaks import peaks_of
 from perfkit.stages.plan import PlannedSlot
 from perfkit.stages.plans import plan_profile
@@ -68,16 +68,16 @@ def profile_of(session: Session, *, effort: Effort, peaks: Peaks, analysis: Anal
             peaks=ceilings,
             notes=(*session.notes, *analysis.notes),
         )
-    families, kernels = kernel_rows(records, slots_dir=effort.folder / "slots")
+    traced = traced_kernels(records, slots_dir=effort.folder / "slots")
     return Profile(
         conditions=conditions,
         matrix=matrix_rows(records),
-        families=families,
-        kernels=kernels,
+        families=traced.families,
+        kernels=traced.kernels,
         closures=analysis.closures,
         candidates=analysis.candidates,
         peaks=ceilings,
-        notes=(*session.notes, *analysis.notes),
+        notes=(*session.notes, *traced.notes, *analysis.notes),
     )
 
 

@@ -143,7 +143,6 @@ def _run_one(
         result=portable_result(msgspec.structs.replace(result, spec_hash=planned.key[0])),
         round=planned.round,
         position=planned.position,
-        replicate=planned.round,
         session=session,
     )
     effort.append(record)

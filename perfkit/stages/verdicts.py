@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perfkit.numerics import CaseJudgement, Row, Verdict, combine, judge
@@ -10,9 +10,6 @@ from perfkit.report.model import Correctness
 from perfkit.report.model import Verdict as VerdictText
 from perfkit.wire.payloads import TensorCheck, Verified
 from perfkit.wire.results import SlotRecord
-
-Verdicts = Mapping[tuple[str, str], tuple[VerdictText, str]]
-"""(subject label, case) -> verdict and reason; the case "" stands for all cases together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,6 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True):
     round: int = 0
     position: int = 0
     """Place in the round's order, from 0."""
-    replicate: int = 0
     session: str = ""
     """Names the plan that this slot belongs to: runs of other options are never mixed in one table."""
     version: int = FORMAT_VERSION
