@@ -10,7 +10,6 @@ from perfkit.wire.results import Result, SlotRecord
 from perfkit.wire.spec import Case, Spec, Subject
 from tests.support.traces import annotation, kernel, launch, make_trace
 
-
 RUN = KernelRun(direction="full", cache="warm", time_us=18.0, num_kernels=3.0, names_sha256="n")
 CASE = Case(name="4k", values={})
 
