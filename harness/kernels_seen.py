@@ -48,12 +48,12 @@ def profiled_run(
     CUDA: without `prepare`, calls run back to back under one profile; with it, each call has a profile of
     its own. Only device activity is recorded, which leaves the host almost as fast as without a profiler.
     CPU: all calls run under one profile, each inside a marked range, after one that is not counted.
-    `trace_file` keeps the profile; only for CUDA without `prepare`, where there is exactly one.
+    `trace_file` keeps the profile; on CUDA only without `prepare`, where there is exactly one.
     """
     if device.type == "cuda":
         uses = _on_gpu(call, device=device, num_steps=num_steps, prepare=prepare, trace_file=trace_file)
     else:
-        uses = _on_cpu(call, num_steps=num_steps, prepare=prepare)
+        uses = _on_cpu(call, num_steps=num_steps, prepare=prepare, trace_file=trace_file)
     return kernel_run(uses, direction=direction, cache=cache, num_steps=num_steps)
 
 
@@ -78,14 +78,14 @@ def _on_gpu(
     return uses
 
 
-def _on_cpu(call: Call, *, num_steps: int, prepare: Call | None) -> Uses:
+def _on_cpu(call: Call, *, num_steps: int, prepare: Call | None, trace_file: Path | None = None) -> Uses:
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         for _ in range(num_steps + 1):
             if prepare is not None:
                 prepare()
             with record_function(MARK):
                 call()
-    return op_uses(trace_events(profiler), num_skipped=1)
+    return op_uses(trace_events(profiler, trace_file=trace_file), num_skipped=1)
 
 
 def kernel_run(uses: Uses, *, direction: Direction, cache: CacheState, num_steps: int) -> KernelRun:

@@ -78,7 +78,7 @@ def _profiled(spec: Spec, step: Callable[[], Any], *, ledger: Ledger, trace_file
             direction="full",
             cache="warm",
             num_steps=num_steps,
-            trace_file=plain_file if device.type == "cuda" else None,
+            trace_file=plain_file,
         )
         if spec.measure.labelled_trace:
             labelled = labelled_run(step, device=device, num_steps=num_steps, trace_file=trace_file)

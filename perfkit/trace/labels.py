@@ -11,6 +11,7 @@ from perfkit.trace.events import RANGE_CATS, Event
 from perfkit.trace.kernels import has_device
 from perfkit.trace.nesting import by_thread, innermost
 from perfkit.trace.optimes import self_times
+from perfkit.trace.plain_ops import retimed_ops
 from perfkit.trace.reader import Trace
 from perfkit.trace.steps import count_steps, device_slices, ops_in_steps
 
@@ -64,8 +65,8 @@ def label_times(
     Without device slices: self time of the CPU ops inside each label. Labels may repeat in every step.
 
     Labels slow the host down, the GPU idles between kernels, stays cooler and runs them faster than the real
-    step does. `plain` is a trace of the same steps without labels: where its kernels have the same names in
-    the same order, its durations are taken, kernel by kernel.
+    step does; small CPU ops take twice as long with them. `plain` is a trace of the same steps without
+    labels: where its kernels (CPU: ops) have the same names in the same order, its durations are taken.
 
     Raises:
         PerfkitError: the number of steps is unknown or differs from `num_steps`.
@@ -75,6 +76,8 @@ def label_times(
         e for e in trace.events if e.cat in RANGE_CATS and e.is_slice and _index(e.name, prefix) is not None
     ]
     if not has_device(trace):
+        if plain is not None and (joined := _plain_op_pieces(trace, labels, plain, prefix)) is not None:
+            return _summed(joined[0], steps=joined[1], times_from="plain")
         pieces, labelling_ns = _op_pieces(trace, labels, prefix)
         return _summed(pieces, steps=steps, labelling_ns=labelling_ns)
     pieces, num_unlinked = _device_pieces(trace, labels, prefix)
@@ -110,6 +113,17 @@ def _retimed(pieces: list[_Piece], plain: Trace) -> list[_Piece] | None:
     return [
         _Piece(piece.label, piece.name, event.dur_ns) for piece, event in zip(pieces, events, strict=True)
     ]
+
+
+def _plain_op_pieces(
+    trace: Trace, labels: list[Event], plain: Trace, prefix: str
+) -> tuple[list[_Piece], int] | None:
+    indexed = [(label, index) for label in labels if (index := _index(label.name, prefix)) is not None]
+    ops = [op for op in ops_in_steps(trace) if _index(op.name, prefix) is None]
+    joined = retimed_ops(ops, indexed, plain)
+    if joined is None:
+        return None
+    return [_Piece(*timed) for timed in joined[0]], joined[1]
 
 
 def _op_pieces(trace: Trace, labels: list[Event], prefix: str) -> tuple[list[_Piece], int]:

@@ -98,7 +98,7 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True, tag_field="program", tag=
     trace_file: str
     """Labelled trace: every op wrapped in a `pk:<op index>` range."""
     plain_trace_file: str = ""
-    """CUDA: device activity of as many steps without labels, whose durations the labels are joined to."""
+    """As many steps without labels (CUDA: device activity alone), whose durations the labels get."""
     num_ops: int
     num_traced_steps: int
     plain_kernel_time_us: float

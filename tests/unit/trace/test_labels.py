@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,3 +108,47 @@ def test_a_plain_run_of_other_kernels_is_not_joined(tmp_path: Path, names: tuple
     times = labelled_and_plain(tmp_path, plain_names=names)
     assert times.times_from == "labelled"
     assert times.times_us == {0: 5.0, 1: 7.0}
+
+
+def cpu_runs(tmp_path: Path, plain: list[dict[str, Any]]) -> LabelTimes:
+    labelled = []
+    for step in (0, 1000):
+        labelled += [
+            annotation("pk:0", step + 10, 20),
+            op("aten::clone", step + 12, 15),
+            annotation("pk:1", step + 40, 20),
+            op("aten::mul", step + 42, 15),
+            annotation("pk:2", step + 70, 20),
+            op("aten::add", step + 72, 15),
+        ]
+    (tmp_path / "labelled").mkdir()
+    (tmp_path / "plain").mkdir()
+    traces = (make_trace(tmp_path / "labelled", labelled), make_trace(tmp_path / "plain", plain))
+    return label_times(traces[0], num_steps=2, plain=traces[1])
+
+
+def plain_step(start: float, *, last: str = "aten::add_") -> list[dict[str, Any]]:
+    """The product resolves its conjugate inside itself; autograd adds in place; a view is no op."""
+    return [
+        annotation("pk:timed", start, 100),
+        op("aten::mul", start + 10, 9),
+        op("aten::clone", start + 12, 4),
+        op("aten::view", start + 30, 2),
+        op(last, start + 40, 6),
+    ]
+
+
+def test_cpu_times_come_from_the_plain_run(tmp_path: Path) -> None:
+    warm_up = [annotation("pk:timed", 0, 100), op("aten::mul", 10, 80)]
+    times = cpu_runs(tmp_path, warm_up + plain_step(1000) + plain_step(2000))
+    assert times.times_from == "plain"
+    assert times.times_us == {0: 4.0, 1: 5.0, 2: 6.0}
+    assert times.unattributed_us == 2.0
+    assert times.total_us == 17.0
+
+
+def test_a_plain_cpu_run_of_other_ops_is_not_joined(tmp_path: Path) -> None:
+    warm_up = [annotation("pk:timed", 0, 100)]
+    times = cpu_runs(tmp_path, warm_up + plain_step(1000) + plain_step(2000, last="aten::sub"))
+    assert times.times_from == "labelled"
+    assert times.times_us == {0: 15.0, 1: 15.0, 2: 15.0}
