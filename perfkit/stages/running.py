@@ -26,7 +26,7 @@ def opened(session: Session, *, say: Say) -> Iterator[Effort]:
         if effort.setup_is_new and effort.changed:
             text = (
                 "The target's source, the options or the versions changed since this effort was last open: "
-                "earlier results are kept, and stay out of the tables from here on."
+                "all results are kept, and only those measured in the same way enter the tables from here on."
             )
             say(text)
             effort.note("Setup changed", text)
