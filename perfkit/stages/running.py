@@ -43,6 +43,7 @@ def measure(
         session=session.key,
         launch=launch or launcher(session.device),
         progress=session.request.progress,
+        fresh=session.request.overwrite,
     )
 
 

@@ -49,8 +49,11 @@ def run_slots(
     session: str,
     launch: Launcher,
     progress: Callable[[int, int, str], None],
+    fresh: bool = False,
 ) -> SlotsRun:
     """Fills the holes of the plan; a slot that ended well in an earlier run of the session is not repeated.
+
+    With `fresh` every slot of the plan runs: the older records stay on file, and the newest ones count.
 
     A slot that failed is tried again, because what failed it may have been mended. A contaminated one is
     kept, counted, and replaced up to MAX_REPLACEMENTS times. Every record is on disk before the next slot
@@ -59,7 +62,7 @@ def run_slots(
     Raises:
         PerfkitError: from the launcher or the effort; OSError when the disk is full.
     """
-    known = _usable(effort, session)
+    known = {} if fresh else _usable(effort, session)
     names = {record.slot for record in effort.records()}
     records: list[SlotRecord] = []
     num_reused = num_contaminated = 0

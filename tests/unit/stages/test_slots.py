@@ -108,6 +108,15 @@ def test_replacement_ends(effort: Effort) -> None:
     assert result.failed
 
 
+def test_fresh_slots_run_again_and_the_older_records_stay(effort: Effort) -> None:
+    plan = in_rounds("bench", [SPECS[0]], num_rounds=1)
+    run(effort, FakeLauncher(), plan)
+    launch = FakeLauncher()
+    again = run_slots(plan, effort=effort, session="s", launch=launch, progress=lambda *_: None, fresh=True)
+    assert (again.num_reused, len(launch.started), len(effort.records())) == (0, 3, 6)
+    assert {r.slot for r in again.records} == {r.slot for r in effort.records()[3:]}
+
+
 def test_records_of_other_versions_are_not_reused(effort: Effort) -> None:
     plan = in_rounds("bench", [SPECS[0]], num_rounds=1)
     run(effort, FakeLauncher(), plan, session="torch 2.11")
