@@ -11,6 +11,7 @@ import typer
 from perfkit.cli.boundary import raise_on_sigterm, run_guarded
 from perfkit.cli.commands import (
     bench,
+    compact_trace,
     doctor,
     finalize,
     ideal,
@@ -21,6 +22,7 @@ from perfkit.cli.commands import (
     profile,
     rank,
     recipes,
+    trace,
     verify,
 )
 from perfkit.cli.sections import Sections
@@ -45,12 +47,14 @@ _COMMANDS: tuple[tuple[str, str, Callable[..., int]], ...] = (
     ("Investigate", "finalize", finalize.finalize),
     ("Investigate", "recipes", recipes.recipes),
     ("Notebook", "log", log.log),
+    ("Traces", "compact-trace", compact_trace.compact_trace),
     ("Machine", "doctor", doctor.doctor),
     ("Machine", "peaks", peaks.peaks),
 )
 for _section, _name, _command in _COMMANDS:
     app.command(_name, rich_help_panel=_section)(_command)
 app.add_typer(new.app, name="new", rich_help_panel="Notebook")
+app.add_typer(trace.app, name="trace", rich_help_panel="Traces")
 
 
 def _show_version(asked: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from perfkit.errors import UsageError
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from perfkit.cli.ui import Ui
     from perfkit.stages.answer import StageReport
     from perfkit.stages.request import StageRequest
+
+N = TypeVar("N", int, float)
 
 _TREES = ("eager", "regions", "block")
 _CHECKPOINTING = ("none", "full", "selective")
@@ -51,6 +53,57 @@ def run_verb(verb: str, given: Mapping[str, Any], **stated: Any) -> int:
         raise
     ui.answer(verb, report, as_json=as_json)
     return report.exit_code
+
+
+def run_tool(verb: str, given: Mapping[str, Any], work: Callable[[], StageReport]) -> int:
+    """Runs a command that has neither target nor effort, shows its report, and returns the exit code.
+
+    Raises:
+        PerfkitError: from the settings or the work.
+    """
+    from perfkit.cli.settings import choose
+    from perfkit.cli.ui import Ui
+
+    chosen = choose({name.replace("_", "-"): value for name, value in given.items()})
+    ui = Ui(quiet=chosen["quiet"].value, verbose=chosen["verbose"].value)
+    if given.get("show_config"):
+        ui.answer("config", _shown_config(chosen), as_json=bool(given.get("json")))
+        return 0
+    report = work()
+    ui.answer(verb, report, as_json=bool(given.get("json")))
+    return report.exit_code
+
+
+def one_of(flag: str, text: str, known: tuple[str, ...]) -> str:
+    """The text, which must be one of the known words.
+
+    Raises:
+        UsageError: it is not.
+    """
+    _require_known(flag, (text,), known)
+    return text
+
+
+def bounds(flag: str, text: str | None, number: type[N]) -> tuple[N, N] | None:
+    """`2:4` as two numbers, the first not above the second; None when the flag was not given.
+
+    Raises:
+        UsageError: the text has another form.
+    """
+    if text is None:
+        return None
+    parts = text.split(":")
+    try:
+        first, last = (number(part) for part in parts)
+        if first <= last:
+            return first, last
+    except ValueError:
+        pass
+    raise UsageError(
+        f"{flag}: cannot use {text!r}.",
+        why="It takes two numbers joined by a colon, the smaller one first.",
+        do=f"For example {flag} 2:4.",
+    )
 
 
 def _stage(verb: str) -> Callable[..., StageReport]:

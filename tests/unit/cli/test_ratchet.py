@@ -68,8 +68,9 @@ def test_a_command_has_a_section_in_the_readme(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_a_test(name: str) -> None:
-    tests = (Path(__file__).parent / "test_commands.py").read_text()
-    assert re.search(rf"^def test_{name.replace(' ', '_')}\b", tests, re.M) or f"def test_{name}_" in tests
+    here = Path(__file__).parent
+    tests = "".join((here / file).read_text() for file in ("test_commands.py", "test_trace_commands.py"))
+    assert re.search(rf"^def test_{re.sub('[ -]', '_', name)}(_|\b)", tests, re.M)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -83,7 +84,7 @@ def test_help_has_sections_and_cuts_nothing(capsys: pytest.CaptureFixture[str]) 
     assert main.run(["-h"]) == 0
     text = capsys.readouterr().out
     headings = [line for line in text.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)]
-    assert headings == ["Options:", "Investigate:", "Notebook:", "Machine:"]
+    assert headings == ["Options:", "Investigate:", "Notebook:", "Traces:", "Machine:"]
     assert "..." not in text.partition("Options:")[2]
     assert all(f"\n  {name.split()[0]} " in text for name in COMMANDS)
 
