@@ -29,7 +29,7 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
     Raises:
         PerfkitError: nothing is recorded to report yet.
     """
-    session = prepare_recorded(request)
+    session = prepare_recorded(request, earlier="bench")
     if request.dry_run:
         return dry_run((), session=session)
     with opened(session, say=say) as effort:
@@ -39,7 +39,7 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
 def finalize(session: Session, *, effort: Effort, say: Say) -> StageReport:
     """Writes pr/, plots/ and findings.md, and brings comparison.md up to date with the verdicts."""
     if not planned_records(plan_bench(session), effort=effort, session=session.key):
-        raise nothing_recorded(effort.folder, session.resolved.text)
+        raise nothing_recorded(effort.folder, session.resolved.text, earlier="bench")
     peaks = peaks_of(session, effort=effort, say=say)
     findings = findings_of(session, effort=effort, peaks=peaks)
     plots = _write_plots(findings, effort)

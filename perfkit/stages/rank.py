@@ -24,7 +24,7 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
     Raises:
         PerfkitError: nothing is recorded to rank yet.
     """
-    session = prepare_recorded(request)
+    session = prepare_recorded(request, earlier="ideal")
     if request.dry_run:
         return dry_run((), session=session)
     with opened(session, say=say) as effort:
@@ -34,7 +34,7 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
 def rank(session: Session, *, effort: Effort, say: Say) -> StageReport:
     """Writes candidates.csv and the table in profile.md."""
     if not planned_records(plan_ideal(session) or plan_profile(session), effort=effort, session=session.key):
-        raise nothing_recorded(effort.folder, session.resolved.text)
+        raise nothing_recorded(effort.folder, session.resolved.text, earlier="ideal")
     peaks = peaks_of(session, effort=effort, say=say)
     analysis = analyse(session, effort=effort, peaks=peaks)
     files = [effort.write("candidates.csv", candidates_csv(analysis.candidates))]

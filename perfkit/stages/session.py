@@ -175,11 +175,12 @@ def prepare(request: StageRequest) -> Session:
     )
 
 
-def prepare_recorded(request: StageRequest) -> Session:
+def prepare_recorded(request: StageRequest, *, earlier: str) -> Session:
     """Resolves a request that only looks at what an effort has recorded, on whatever machine that was.
 
     Device, dtype, versions and measuring options are those of the effort's setup in force, so that a report
     can be made again where there is no GPU, after the target's source changed, or without repeating flags.
+    `earlier` names the stage to run first where nothing is recorded.
 
     Raises:
         UsageError: an unknown target.
@@ -188,7 +189,7 @@ def prepare_recorded(request: StageRequest) -> Session:
     folder = _named_folder(request) or prepare(request).folder
     header = read_header(folder)
     if header is None:
-        raise nothing_recorded(folder, request.target)
+        raise nothing_recorded(folder, request.target, earlier=earlier)
     setup = header.setup
     resolved = _resolve(dataclasses.replace(request, target=str(folder)), setup.device)
     target = msgspec.structs.replace(resolved.target, source_sha256=setup.source_sha256)
@@ -210,12 +211,14 @@ def prepare_recorded(request: StageRequest) -> Session:
     )
 
 
-def nothing_recorded(folder: Path, text: str) -> PerfkitError:
-    """What to say when a stage needs an earlier one."""
+def nothing_recorded(folder: Path, text: str, *, earlier: str = "") -> PerfkitError:
+    """What to say when a stage needs an earlier one, which is named where it is known."""
+    ran = f"`{earlier}` has not" if earlier else "No stage that measures has"
+    first = f"`perfkit {earlier} {text}` first, or " if earlier else ""
     return PerfkitError(
-        f"{folder} has nothing recorded yet.",
-        why="No stage that measures has run there under these options and versions.",
-        do=f"Run `perfkit investigate {text}`, or the stage before this one.",
+        f"{folder} has nothing recorded to go on with.",
+        why=f"{ran} run there under these options and versions.",
+        do=f"Run {first}`perfkit investigate {text}`.",
     )
 
 
