@@ -23,6 +23,9 @@ from perfkit.wire.results import SlotRecord
 LABELLING_LIMIT = 0.01
 """Labels that change kernel time by more than 1% are a fault of the probe, and are said so."""
 
+NUM_EXAMPLES = 4
+"""Pieces that a note about many names; ideal.csv flags them all."""
+
 CUT_OP_ADVICE = "not to be fused: another backend, dtype or layout"
 
 
@@ -206,8 +209,12 @@ def _notes(case: str, costs: Costs, rows: Sequence[floors.Row], times: LabelTime
             f"{case}: with labels a step's kernels took {change:+.1%} of their time without "
             f"({costs.labelled_kernel_time_us:.0f} us against {costs.plain_kernel_time_us:.0f} us)."
         )
+    by_diagnosis: dict[str, list[floors.Row]] = {}
     for row in floors.violations(rows):
-        yield (
-            f"{case}: {row.id} took {row.measured_us:.1f} us, below its floor of {row.floor_us:.1f} us. "
-            f"{row.diagnosis}"
-        )
+        by_diagnosis.setdefault(row.diagnosis, []).append(row)
+    for diagnosis, group in by_diagnosis.items():
+        shown = [
+            f"{row.id} {row.measured_us:.1f} us against {row.floor_us:.1f}" for row in group[:NUM_EXAMPLES]
+        ]
+        more = f" and {len(group) - NUM_EXAMPLES} more" if len(group) > NUM_EXAMPLES else ""
+        yield f"{case}: below the floor: {', '.join(shown)}{more}. {diagnosis}"

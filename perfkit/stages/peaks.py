@@ -51,7 +51,7 @@ def ensure_peaks(device: str, *, request: StageRequest, say: Say) -> Peaks:
         say(cached.message)
     if cached.peaks is not None and not request.refresh:
         return cached.peaks
-    say(f"Measuring what {device} can do; the answer is kept for the next time.")
+    say(f"Measuring what {device} can do; the answer is kept if the machine is quiet.")
     spec = Spec(
         program="measure_peaks",
         device=device,
@@ -71,7 +71,11 @@ def ensure_peaks(device: str, *, request: StageRequest, say: Say) -> Peaks:
         say(f"These peaks were measured while the machine was disturbed and are not kept: {result.reason}")
         return result.payload
     peaks = msgspec.structs.replace(result.payload, device_key=key)
-    save_peaks(peaks)
+    doubts = peaks_warnings(peaks)
+    if doubts:
+        say(f"{' '.join(doubts)} These peaks are used, and measured again the next time.")
+    else:
+        save_peaks(peaks)
     return peaks
 
 
@@ -82,14 +86,19 @@ def peaks_of(session: Session, *, effort: Effort, say: Say) -> Peaks:
         PerfkitError: they could not be measured; or, for a session that measures nothing, none are kept.
     """
     path = effort.folder / PEAKS_FILE
-    if session.recorded is None:
-        peaks = ensure_peaks(session.device, request=session.request, say=say)
-        effort.write(PEAKS_FILE, encode_pretty(peaks))
-        return peaks
-    try:
-        return decode(path.read_bytes(), Peaks)
-    except FileNotFoundError:
-        raise nothing_recorded(effort.folder, session.resolved.text) from None
+    kept = decode(path.read_bytes(), Peaks) if path.is_file() else None
+    if session.recorded is not None:
+        if kept is None:
+            raise nothing_recorded(effort.folder, session.resolved.text)
+        return kept
+    key = _key(session.device, num_threads=session.request.num_threads or 0)
+    cached = load_peaks(key).peaks
+    # All stages of an effort refer to one set of ceilings, also where it was too doubtful for the cache.
+    if cached is None and kept is not None and kept.device_key == key:
+        return kept
+    peaks = cached or ensure_peaks(session.device, request=session.request, say=say)
+    effort.write(PEAKS_FILE, encode_pretty(peaks))
+    return peaks
 
 
 def peaks_warnings(peaks: Peaks) -> tuple[str, ...]:
