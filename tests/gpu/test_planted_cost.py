@@ -59,11 +59,16 @@ import torch
 from torch import nn
 
 class Copy(nn.Module):
+    def __init__(self, device, dtype):
+        super().__init__()
+        weight = torch.randn(8192, 8192, device=device, dtype=dtype) / 90
+        self.weight = nn.Parameter(weight, requires_grad=False)
+
     def forward(self, x):
-        return x.clone()
+        return x.clone() @ self.weight
 
 def build(*, device, dtype):
-    return Copy()
+    return Copy(device, dtype)
 
 def inputs(*, device, dtype):
     return {"x": torch.randn(32768, 8192, device=device, dtype=dtype)}
@@ -71,12 +76,20 @@ def inputs(*, device, dtype):
 
 
 def copy_us(tmp_path: Path) -> float:
-    """Kernel time of the same copy, alone in a step of its own."""
+    """Time of the same copy by its kernel's name, in a step of copy and product alone.
+
+    The product is there because it holds the GPU at its power limit, as the blocks do: a copy alone ran 7%
+    faster than one among products.
+    """
     spec = layer_spec(write(tmp_path / "copy.py", _COPY), device="cuda:0", dtype="bf16")
     times = run_slot(spec, slot_dir=tmp_path / "slot").payload
     assert isinstance(times, StepTimes)
     (run,) = times.kernel_runs
-    return sum(kernel.time_us for kernel in run.kernels if "opy" in kernel.name)
+    (copy,) = [
+        kernel for kernel in run.kernels if "copy" in kernel.name.lower() or "memcpy" in kernel.name.lower()
+    ]
+    assert copy.num_calls == 1
+    return copy.time_us
 
 
 def islands(tmp_path: Path, *, plant: int) -> dict[str, tuple[floors.Unit, float]]:
