@@ -14,11 +14,12 @@ _ALWAYS_THERE = frozenset({"torch", "triton"})
 
 
 def usable_providers(
-    resolved: Resolved, request: StageRequest, *, device: str
+    resolved: Resolved, request: StageRequest, *, device: str, timed: bool = True
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(providers to time, a sentence for each one left out).
+    """(providers to run, a sentence for each one left out).
 
-    A provider that was asked for by name is never left out silently.
+    A provider that was asked for by name is never left out silently. `timed` is False for verify, which
+    runs the kernel under test on a CPU too, in the interpreter.
 
     Raises:
         UsageError: a provider asked for by name that cannot be timed here.
@@ -26,22 +27,22 @@ def usable_providers(
     libraries = _imports_by_function(resolved.file)
     usable, notes = [], []
     for name in resolved.providers:
-        why = _why_not(name, libraries.get(f"provider_{name}", ()), device=device)
+        why = _why_not(name, libraries.get(f"provider_{name}", ()), device=device, timed=timed)
         if not why:
             usable.append(name)
         elif request.providers is None:
             notes.append(f"Provider {name} is left out: {why}.")
         else:
             raise UsageError(
-                f"Provider {name} cannot be timed here.",
+                f"Provider {name} cannot be {'timed' if timed else 'run'} here.",
                 why=f"{why[0].upper()}{why[1:]}.",
                 do="Leave it out of --providers.",
             )
     return tuple(usable), tuple(notes)
 
 
-def _why_not(name: str, libraries: tuple[str, ...], *, device: str) -> str:
-    if name == "target" and device == "cpu":
+def _why_not(name: str, libraries: tuple[str, ...], *, device: str, timed: bool) -> str:
+    if name == "target" and device == "cpu" and timed:
         return "a CPU runs Triton kernels in the interpreter, whose time says nothing; verify checks it there"
     for library in libraries:
         if importlib.util.find_spec(library) is None:

@@ -146,8 +146,8 @@ class Session:
         )
 
 
-def prepare(request: StageRequest) -> Session:
-    """Resolves a request that measures on this machine.
+def prepare(request: StageRequest, *, timed: bool = True) -> Session:
+    """Resolves a request that measures on this machine; `timed` is False where only results are compared.
 
     Raises:
         UsageError: an unknown target or device, or an option that does not fit.
@@ -159,7 +159,9 @@ def prepare(request: StageRequest) -> Session:
     if header is None and resolved.effort is not None:
         header = read_header(resolved.effort)
     layer = resolved.target.kind == "layer"
-    providers, provider_notes = ((), ()) if layer else usable_providers(resolved, request, device=device)
+    providers, provider_notes = (
+        ((), ()) if layer else usable_providers(resolved, request, device=device, timed=timed)
+    )
     versions = {**installed_versions(), **device_facts(device)}
     return Session(
         request=request,

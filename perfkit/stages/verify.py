@@ -24,7 +24,7 @@ def run(request: StageRequest, *, say: Say) -> StageReport:
     Raises:
         PerfkitError, UsageError: see prepare; also when another perfkit holds the effort.
     """
-    session = prepare(request)
+    session = prepare(request, timed=False)
     plan = plan_verify(session)
     if request.dry_run:
         return dry_run(plan, session=session)
