@@ -8,7 +8,7 @@ from perfkit.effort import Effort
 from perfkit.effort.variants import notebook_section
 from perfkit.report.model import Change, Comparison, ComparisonRow, Findings, Rejected
 from perfkit.report.ranking import headline_rows
-from perfkit.stages.analysis import analyse
+from perfkit.stages.analysis import Analysis, analyse
 from perfkit.stages.bench import compare
 from perfkit.stages.command import repeat_command
 from perfkit.stages.kernel_profile import provider_rows
@@ -26,12 +26,12 @@ GRAPH_BUDGET = 6
 """Compiled graphs per tree above which torch's default recompile limit of 8 comes near."""
 
 
-def findings_of(session: Session, *, effort: Effort, peaks: Peaks) -> Findings:
-    """The data of findings.md, of the PR texts and of the plots."""
+def findings_of(session: Session, *, effort: Effort, peaks: Peaks | None) -> Findings:
+    """The data of findings.md, of the PR texts and of the plots; without peaks, no floors and no shares."""
     profiled = planned_records(plan_profile(session), effort=effort, session=session.key)
     timed = planned_records(plan_bench(session), effort=effort, session=session.key)
     verified = planned_records(plan_verify(session), effort=effort, session=session.key)
-    analysis = analyse(session, effort=effort, peaks=peaks)
+    analysis = analyse(session, effort=effort, peaks=peaks) if peaks is not None else Analysis()
     comparison = compare(session, effort=effort, records=timed)
     subjects = (*session.baselines(), *session.variants())
     changes = tuple(
@@ -42,7 +42,7 @@ def findings_of(session: Session, *, effort: Effort, peaks: Peaks) -> Findings:
         comparison=comparison,
         changes=changes,
         matrix=matrix_rows(profiled) if session.is_layer else (),
-        providers=() if session.is_layer else provider_rows(profiled, peaks=peaks),
+        providers=() if session.is_layer or peaks is None else provider_rows(profiled, peaks=peaks),
         pieces=analysis.pieces,
         candidates=analysis.candidates,
         closures=analysis.closures,
@@ -70,14 +70,14 @@ def _change(session: Session, effort: Effort, subject: Subject) -> Change:
 
 
 def _rejected(comparison: Comparison, changes: Sequence[Change]) -> Iterator[Rejected]:
-    """Variants that failed verification or were not shown to be faster; trees and providers are baselines."""
+    """Variants that failed verification or were not shown to be faster; one process alone decides nothing."""
     variants = {change.subject: change for change in changes if change.kind == "variant"}
     for row in headline_rows(comparison.rows):
         if (change := variants.get(row.subject)) is None:
             continue
         if row.verdict in ("FAIL", "INCONCLUSIVE"):
             yield Rejected(idea=_idea(change), number=_number(row), why=f"verify: {row.verdict}")
-        elif row.ratio is not None and not row.ratio.smaller:
+        elif row.ratio is not None and row.ratio.low is not None and not row.ratio.smaller:
             why = "slower" if row.ratio.larger else "no difference shown"
             yield Rejected(idea=_idea(change), number=_number(row), why=f"{why} on {row.case}")
 

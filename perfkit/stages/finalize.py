@@ -14,7 +14,7 @@ from perfkit.report.pull_request import pull_requests
 from perfkit.stages.answer import StageReport
 from perfkit.stages.bench import write_comparison
 from perfkit.stages.evidence import findings_of
-from perfkit.stages.peaks import peaks_of
+from perfkit.stages.peaks import kept_peaks, peaks_of
 from perfkit.stages.plans import plan_bench
 from perfkit.stages.request import StageRequest
 from perfkit.stages.running import Say, dry_run, opened
@@ -40,7 +40,8 @@ def finalize(session: Session, *, effort: Effort, say: Say) -> StageReport:
     """Writes pr/, plots/ and findings.md, and brings comparison.md up to date with the verdicts."""
     if not planned_records(plan_bench(session), effort=effort, session=session.key):
         raise nothing_recorded(effort.folder, session.resolved.text, earlier="bench")
-    peaks = peaks_of(session, effort=effort, say=say)
+    recorded = session.recorded is not None
+    peaks = kept_peaks(effort) if recorded else peaks_of(session, effort=effort, say=say)
     findings = findings_of(session, effort=effort, peaks=peaks)
     plots = _write_plots(findings, effort)
     texts, complaints = _write_pull_requests(findings, effort)

@@ -79,14 +79,19 @@ def ensure_peaks(device: str, *, request: StageRequest, say: Say) -> Peaks:
     return peaks
 
 
+def kept_peaks(effort: Effort) -> Peaks | None:
+    """The peaks that lie in the effort; None where no stage needed any yet."""
+    path = effort.folder / PEAKS_FILE
+    return decode(path.read_bytes(), Peaks) if path.is_file() else None
+
+
 def peaks_of(session: Session, *, effort: Effort, say: Say) -> Peaks:
     """The peaks that the session's floors refer to, kept in the effort beside its results.
 
     Raises:
         PerfkitError: they could not be measured; or, for a session that measures nothing, none are kept.
     """
-    path = effort.folder / PEAKS_FILE
-    kept = decode(path.read_bytes(), Peaks) if path.is_file() else None
+    kept = kept_peaks(effort)
     if session.recorded is not None:
         if kept is None:
             raise nothing_recorded(effort.folder, session.resolved.text)

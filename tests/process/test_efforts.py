@@ -141,6 +141,10 @@ def test_a_killed_run_continues_and_leaves_nothing_behind(folder: Path) -> None:
     assert results.read_text().startswith(kept)
     rounds = [r["round"] for r in records(results.parent)]
     assert sorted(rounds) == [0, 1, 2]
+    # A report of what bench alone has recorded: no ceilings were needed, so there are no floors in it.
+    reported = perfkit("finalize", "reports/toy-make-cpu", cwd=folder)
+    assert reported.returncode == 0, reported.stderr
+    assert "no change to propose" in (results.parent / "findings.md").read_text()
 
 
 def alive(process: psutil.Process) -> bool:
