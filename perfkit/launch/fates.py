@@ -68,12 +68,13 @@ def judge(ending: Ending) -> Verdict:
 
 def describe_failure(failure: Failure) -> str:
     """One line: what was raised, with which message, and where in the user's code."""
-    message = _one_line(failure.message)
     where = f" at {failure.where}" if failure.where else ""
+    if failure.kind in _OWN_ERRORS and not is_out_of_memory(failure):
+        # Whole, since what to do about it comes last.
+        return " ".join(failure.message.split())
+    message = _one_line(failure.message)
     if is_out_of_memory(failure):
         return f"Out of memory{where}: {message or failure.kind}"
-    if failure.kind in _OWN_ERRORS:
-        return message
     return f"{failure.kind}{where}: {message}" if message else f"{failure.kind}{where}"
 
 

@@ -112,3 +112,8 @@ def test_a_long_message_is_cut_to_fit_a_table() -> None:
     assert text.startswith("ValueError: first line xxx")
     assert text.endswith("...")
     assert len(text) < 250
+
+
+def test_our_own_messages_are_whole_because_the_advice_comes_last() -> None:
+    long = f"The recipe is odd. {'It has no build. ' * 30}Add one."
+    assert describe_failure(_failure("PerfkitError", long)) == long
