@@ -16,7 +16,7 @@ from perfkit.effort.lock import locked
 from perfkit.effort.records import append_record, read_records
 from perfkit.errors import PerfkitError
 from perfkit.files import write_atomic
-from perfkit.wire.codec import FORMAT_VERSION, encode_pretty, refuse_newer
+from perfkit.wire.codec import FORMAT_VERSION, decode, encode, encode_pretty, refuse_newer
 from perfkit.wire.results import SlotRecord
 from perfkit.wire.spec import Case, DtypeName, TargetKind
 
@@ -156,7 +156,8 @@ def _current_header(folder: Path, setup: Setup) -> tuple[Header, bool]:
     now = datetime.now().astimezone().isoformat(timespec="seconds")
     if known is None:
         header = Header(name=folder.name, made_at=now, setups=(setup,))
-    elif msgspec.to_builtins(known.setup) == msgspec.to_builtins(setup):
+    elif known.setup == decode(encode(setup), Setup):
+        # Compared as read from a file: tuples among the options come back as lists.
         return known, False
     else:
         header = msgspec.structs.replace(known, setups=(*known.setups, setup))

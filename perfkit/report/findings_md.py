@@ -101,7 +101,7 @@ def not_tested_lines(findings: Findings) -> list[str]:
     lines += [
         f"whether {row.subject} is faster at {row.case}: one process shows no spread"
         for row in headline_rows(rows)
-        if row.ratio is not None and row.ratio.low is None
+        if row.verdict != "FAIL" and row.ratio is not None and row.ratio.low is None
     ]
     for subject in dict.fromkeys(r.subject for r in rows if r.verdict in ("not verified", "INCONCLUSIVE")):
         reason = next(r.verdict_reason for r in rows if r.subject == subject)

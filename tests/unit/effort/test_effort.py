@@ -110,6 +110,13 @@ def test_a_newer_version_is_refused(tmp_path: Path, name: str) -> None:
         effort.records()
 
 
+def test_options_that_hold_tuples_are_recognised_again(tmp_path: Path) -> None:
+    setup = msgspec.structs.replace(SETUP, options={"target": {"case_tables": ("width=16",)}})
+    for _ in range(2):
+        with Effort.opened(tmp_path / "e", setup) as effort:
+            assert not effort.changed
+
+
 def test_changed_options_are_kept_beside_the_old_ones(tmp_path: Path) -> None:
     with Effort.opened(tmp_path / "e", SETUP):
         pass

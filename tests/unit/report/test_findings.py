@@ -73,6 +73,13 @@ def test_one_process_is_undecided_and_not_rejected() -> None:
     assert "whether block is faster at 4k: one process shows no spread" in not_tested_lines(found)
 
 
+def test_what_fails_verification_is_no_open_question() -> None:
+    found = data.findings(comparison=data.comparison(num=1, regions_verdict="FAIL"))
+    lines = not_tested_lines(found)
+    assert "whether block is faster at 4k: one process shows no spread" in lines
+    assert not any(line.startswith("whether regions") for line in lines)
+
+
 def test_a_cpu_says_that_no_gpu_was_tested() -> None:
     lines = not_tested_lines(data.findings(conditions=data.CPU))
     assert "any GPU: all numbers are of this CPU" in lines
